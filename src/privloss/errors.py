@@ -1,0 +1,30 @@
+"""Every error privloss raises on purpose.
+
+::
+
+    PrivlossError
+    +-- InvalidInput (also ValueError)     a value breaks a stated rule; nothing was computed
+    |   +-- InvalidPlan                    a plan file or plan object breaks the format
+    +-- Unsupported (also NotImplementedError)
+                                           meaningful, but no proven bound is implemented; nothing was guessed
+
+The message is one sentence: the argument, the value given, the rule it breaks.
+"""
+
+from __future__ import annotations
+
+
+class PrivlossError(Exception):
+    """Base class of every deliberate error."""
+
+
+class InvalidInput(PrivlossError, ValueError):
+    """An argument breaks a stated rule."""
+
+
+class InvalidPlan(InvalidInput):
+    """A plan breaks the plan format."""
+
+
+class Unsupported(PrivlossError, NotImplementedError):
+    """There is no proven bound for this combination (yet)."""

@@ -1,0 +1,59 @@
+"""What every privacy loss can be asked.
+
+For output distributions P, Q on two neighbouring inputs and Z = log P(Y)/Q(Y), Y ~ P, everything is read off
+
+    K(z) = log E_P[ exp(zZ) ; Z < inf ]      and      delta_inf = P[ Z = inf ].
+
+A `PrivacyLoss` is a *bundle*: independent losses of one kind, each with a count. All methods speak of the whole
+bundle, so that counts enter in one place. Composition is addition of K (`composed.py`); the other direction, Q against
+P, is K(-1 - z) and is available as `reversed()`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from privloss.numerics.small import Complex, Real
+from privloss.numerics.transform import Lattice, Vertical
+
+
+class PrivacyLoss(ABC):
+    """A bundle of independent privacy losses of one kind."""
+
+    delta_inf: float = 0.0  # P[Z = inf] of the whole bundle
+    largest: float = np.inf  # supremum of the finite part of Z
+    lattice: Lattice | None = None  # the lattice Z lives on, if known and useful
+    symmetric: bool = False  # Z has the same law in both directions
+
+    @abstractmethod
+    def reversed(self) -> PrivacyLoss:
+        """The loss of Q against P."""
+
+    @abstractmethod
+    def vertical(self, c: float) -> Vertical:
+        """exp K on the line Re z = c: its values and a proven decay."""
+
+    @abstractmethod
+    def moments(self, c: float) -> tuple[float, float, float]:
+        """K, K', K'' at the real point c to a few digits: for searching only, never for a bound."""
+
+    @abstractmethod
+    def log_mgf_upper(self, c: Real) -> Real:
+        """Upper bounds on K at real points c > 0."""
+
+    def log_mgf(self, z: complex | Complex) -> Complex:
+        """K(z) for any complex z (imaginary part up to a multiple of 2 pi).
+
+        The half-plane Re z < -1/2 is reached through the other direction: K(z) = K_reversed(-1 - z).
+        """
+        points = np.atleast_1d(np.asarray(z, dtype=complex))
+        values = np.empty(points.shape, dtype=complex)
+        for index, point in np.ndenumerate(points):
+            flip = point.real < -0.5
+            loss, at = (self.reversed(), -1 - point) if flip else (self, point)
+            found = loss.vertical(float(at.real)).line(np.array([abs(at.imag)]), 1e-14)
+            k = complex(found.log_modulus[0], found.phase[0])
+            values[index] = k if at.imag >= 0 else k.conjugate()
+        return values.reshape(np.shape(z))

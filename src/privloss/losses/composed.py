@@ -1,0 +1,73 @@
+"""Composition is addition of K (Thm. privloss_composition); 1 - delta_inf multiplies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.gaussian import GaussianLoss
+from privloss.numerics.small import UNIT, Real
+from privloss.numerics.transform import Lattice, LineValues, Vertical
+
+
+@dataclass(frozen=True)
+class ComposedLoss(PrivacyLoss):
+    """Independent bundles, added."""
+
+    parts: tuple[PrivacyLoss, ...]
+
+    @property
+    def delta_inf(self) -> float:  # type: ignore[override]
+        return -math.expm1(sum(math.log1p(-p.delta_inf) if p.delta_inf < 1 else -math.inf for p in self.parts))
+
+    @property
+    def largest(self) -> float:  # type: ignore[override]
+        return math.fsum(p.largest for p in self.parts)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return all(p.symmetric for p in self.parts)
+
+    @property
+    def lattice(self) -> Lattice | None:  # type: ignore[override]
+        return self.parts[0].lattice if len(self.parts) == 1 else None
+
+    def reversed(self) -> ComposedLoss:
+        return ComposedLoss(tuple(p.reversed() for p in self.parts))
+
+    def blurred(self, mu: float) -> ComposedLoss:
+        """Composed with one more Gaussian of tiny mu: an upper bound (post-processing may ignore it)."""
+        return ComposedLoss((*self.parts, GaussianLoss(mu * mu)))
+
+    def vertical(self, c: float) -> _Vertical:
+        return _Vertical(tuple(p.vertical(c) for p in self.parts))
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        each = [p.moments(c) for p in self.parts]
+        return sum(m[0] for m in each), sum(m[1] for m in each), sum(m[2] for m in each)
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        each = np.array([p.log_mgf_upper(c) for p in self.parts])
+        return np.asarray(each.sum(axis=0) + 2 * len(self.parts) * UNIT * np.abs(each).sum(axis=0))
+
+
+@dataclass(frozen=True)
+class _Vertical:
+    parts: tuple[Vertical, ...]
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        lines = [p.line(t, goal / len(self.parts)) for p in self.parts]
+        if len(lines) == 1:
+            return lines[0]
+        size = np.sum([np.abs(v.log_modulus) + np.abs(v.phase) for v in lines], axis=0)
+        return LineValues(
+            np.sum([v.log_modulus for v in lines], axis=0),
+            np.sum([v.phase for v in lines], axis=0),
+            np.sum([v.error for v in lines], axis=0) + 2 * len(lines) * UNIT * size,
+        )
+
+    def decay(self, t: float) -> float:
+        return sum(p.decay(t) for p in self.parts)

@@ -1,0 +1,52 @@
+"""The Gaussian privacy loss: Z ~ N(mu^2/2, mu^2), K(z) = z (z+1) mu^2 / 2 (Prop. gauss_privloss).
+
+Gaussian steps compose to one Gaussian with mu^2 = sum of count * mu_j^2, so a bundle is a single number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.losses.base import PrivacyLoss
+from privloss.numerics.small import UNIT, Real
+from privloss.numerics.transform import LineValues
+
+# mu_squared carries one rounding per merged step kind; 16 units cover them together with the products below.
+_SLACK = 16 * UNIT
+
+
+@dataclass(frozen=True)
+class GaussianLoss(PrivacyLoss):
+    """`mu_squared` is the sum over steps of (sensitivity / sigma)^2."""
+
+    mu_squared: float
+    symmetric = True
+
+    def reversed(self) -> GaussianLoss:
+        return self
+
+    def vertical(self, c: float) -> _Vertical:
+        return _Vertical(self.mu_squared, c)
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        half = 0.5 * self.mu_squared
+        return half * c * (c + 1), half * (2 * c + 1), self.mu_squared
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        return np.asarray(0.5 * self.mu_squared * c * (c + 1) * (1 + _SLACK))
+
+
+@dataclass(frozen=True)
+class _Vertical:
+    mu_squared: float
+    c: float
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        half, c = 0.5 * self.mu_squared, self.c
+        error = _SLACK * half * ((c + 1) ** 2 + t * t + t * (2 * c + 1))
+        return LineValues(half * (c * (c + 1) - t * t), half * t * (2 * c + 1), error)
+
+    def decay(self, t: float) -> float:
+        return -0.5 * self.mu_squared * t * t * (1 - _SLACK)

@@ -1,0 +1,222 @@
+"""Where to put the quadrature nodes for a Gaussian mixture, with a proof of what is lost.
+
+Notation: Q = N(0, sigma^2), r = dP/dQ = 1 - q + q e^s with s = (2y - 1)/(2 sigma^2), x = r - 1. The exponent is
+w = z + 1 (P against Q) or w = -z (Q against P); in both cases w(w-1) = z(z+1), and since E_Q[x] = 0
+
+    M(z) - 1 = E_Q[ r^w - 1 - w x ] = integral of f,     f = phi (r^w - 1 - w x).
+
+Taylor's formula gives r^w - 1 - w x = w(w-1) x^2 * integral_0^1 (1-u) (1+ux)^(w-2) du. On the lines Im y = +-v,
+theta = v/sigma^2 <= pi/2, the point 1 + ux lies on the segment from 1 to r(y+iv), so |arg| <= theta and
+
+    |f(y+iv)| <= 1/2 |z(z+1)| e^(v^2/2sigma^2 + |t| theta) * phi(y) * g(y),      g = X * S,
+    X = q^2 (e^(2s) + 1) >= |x(y+iv)|^2                                         (cos theta >= 0),
+    S = 1 + r^(c-1)                              P against Q, c >= 1: |1+ux| <= max(1, r),
+    S = 4 r^(c-1) (1 + max(log r, 0))            P against Q, c < 1: |1+ux| >= (1 + u x(y)) cos(theta/2), and
+                                                 integral_0^1 (1+ux)^(c-1) du <= r^(c-1) r log(r)/x for x > 0,
+    S = 5 (1/r + r^-(c+2)) cos(theta/2)^-(c+2)   Q against P: the same lower bound on |1+ux|, and for x > 0
+                                                 integral_0^1 (1+ux)^-(c+2) du <= min(1, 1/((c+1)x)) <= 2.5/r.
+
+So one majorant phi*g bounds the strip integral (trapezoid error 2 C / (e^(2 pi v/h) - 1)) and the nodes left out.
+It is integrated from above on a fixed set of cells: log(phi g) has second derivative >= -kappa, hence on a cell of
+width D it is at most its larger end value + kappa D^2/8; alternatively each factor is taken at its worst end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.numerics.small import Real
+from privloss.numerics.transform import TooExpensive
+
+MAX_NODES = 40_000  # per row; 3 arrays of doubles each
+_LEFT_CELLS, _RIGHT_CELLS = 48, 112
+_FAR = 16.0  # cells reach this many sigma beyond the last place where the majorant can grow
+_LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One row per (rate, sigma, c); `flipped` means Q against P."""
+
+    q: Real
+    sigma: Real
+    c: Real
+    flipped: bool
+
+    def log_ratio(self, y: Real) -> tuple[Real, Real, Real]:
+        """s, x and log r at y, accurate for small losses and free of overflow (x may be inf where s > 700)."""
+        q, sigma = self.q[:, None], self.sigma[:, None]
+        s = (y - 0.5) / (sigma * sigma)
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = q * np.expm1(s)
+            # far right: log(1-q+q e^s) = s + log q + log1p((1-q)/q e^-s), no overflow
+            far = s + np.log(q) + np.log1p((1 - q) / q * np.exp(-np.maximum(s, 0.0)))
+            log_r = np.where(s > 30.0, far, np.log1p(np.where(s > 30.0, 0.0, x)))
+        return s, x, log_r
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Nodes start + j * step, j < size, per row; the error of M at height t is
+    1/2 |z(z+1)| (strip e^(slope t) + tail)."""
+
+    start: Real
+    step: Real
+    size: int
+    shift: Real  # the line Im y = shift the nodes lie on (0: the real axis)
+    log_strip: Real
+    slope: Real
+    log_tail: Real
+
+    def part(self, at: slice) -> Grid:
+        """The grid of some of the rows."""
+        shift, strip, slope, tail = self.shift[at], self.log_strip[at], self.slope[at], self.log_tail[at]
+        return Grid(self.start[at], self.step[at], self.size, shift, strip, slope, tail)
+
+    def log_error(self, rows: Rows, t: Real) -> Real:
+        """log of the bound on |M_computed - M|, shape (rows, len(t)), rounding excluded."""
+        c = rows.c[:, None]
+        half_zz1 = np.log(0.5) + 0.5 * (np.log(np.maximum(c * c + t * t, 1e-300)) + np.log((c + 1) ** 2 + t * t))
+        return np.asarray(
+            half_zz1 + np.logaddexp(self.log_strip[:, None] + self.slope[:, None] * t, self.log_tail[:, None])
+        )
+
+
+def _edges(rows: Rows) -> Real:
+    """Cell edges in units of sigma, shape (rows, cells + 1); 0 is always an edge."""
+    q, sigma, c = rows.q, rows.sigma, rows.c
+    left = _FAR + (c + 2) * q / sigma if rows.flipped else np.full_like(q, _FAR)
+    peak = np.full_like(q, 2.0) if rows.flipped else np.maximum(c + 1, 2.0)
+    right = _FAR + peak / sigma
+    lefts = -left[:, None] * np.linspace(1.0, 0.0, _LEFT_CELLS + 1)
+    linear = np.linspace(0.0, 1.0, _RIGHT_CELLS + 1)
+    near = np.minimum(right, 48.0)[:, None] * np.minimum(linear * 4 / 3, 1.0)
+    far = 48.0 * np.maximum(right / 48.0, 1.0)[:, None] ** np.maximum(4 * linear - 3, 0.0)
+    rights = np.where(right[:, None] <= 48.0, right[:, None] * linear, np.where(linear <= 0.75, near, far))
+    return np.concatenate([lefts, rights[:, 1:]], axis=1)
+
+
+@dataclass(frozen=True)
+class Majorant:
+    """Upper bounds on the integral of phi*g over cells; the two end cells reach to infinity."""
+
+    rows: Rows
+    y: Real  # edges
+    masses: Real  # (rows, edges + 1), in units of e^top
+    top: Real
+    crowd: float  # nodes of step <= sigma in a cell, times step, are at most this many widths
+
+    def grid(self, t_max: float, log_goal: Real, lifted: bool) -> Grid:
+        """A grid whose error in M is about exp(log_goal) (absolute, or relative where M is large) up to t_max."""
+        return _choose_grid(self, t_max, log_goal, lifted)
+
+
+def majorant(rows: Rows) -> Majorant:
+    q, sigma, c = rows.q[:, None], rows.sigma[:, None], rows.c[:, None]
+    edges = _edges(rows)
+    y = edges * sigma
+    s, _, log_r = rows.log_ratio(y)
+    log_phi = -0.5 * edges**2 - np.log(sigma) - _LOG_SQRT_2PI
+    log_x = 2 * np.log(q) + np.logaddexp(2 * s, 0.0)
+    hit = np.exp(np.minimum(s + np.log(q) - log_r, 0.0))  # p = q e^s / r, increasing; (log r)'' = p(1-p)/sigma^4
+    least, most = hit[:, :-1], hit[:, 1:]
+    bend = np.where(most < 0.5, most * (1 - most), np.where(least > 0.5, least * (1 - least), 0.25)) / sigma**4
+    positive = np.maximum(log_r, 0.0)
+    if rows.flipped:
+        log_s = np.log(5.0) - log_r + np.logaddexp(0.0, -(c + 1) * log_r)
+        kappa = 1 / sigma**2 + (c + 2) * bend
+        worst_s = log_s[:, :-1]
+    else:
+        high = np.logaddexp(0.0, np.maximum(c - 1, 0.0) * log_r)
+        low = np.log(4.0) + np.minimum(c - 1, 0.0) * log_r + np.log1p(positive)
+        log_s = np.where(c >= 1, high, low)
+        slope = most / sigma**2 / (1 + positive[:, :-1])
+        kappa = 1 / sigma**2 + np.where(c >= 1, 0.0, (1 - c) * bend + slope**2)
+        worst_low = np.log(4.0) + np.minimum(c - 1, 0.0) * log_r[:, :-1] + np.log1p(positive[:, 1:])
+        worst_s = np.where(c >= 1, high[:, 1:], worst_low)
+    whole = log_phi + log_x + log_s
+    width = np.diff(y, axis=1)
+    smooth = np.maximum(whole[:, 1:], whole[:, :-1]) + kappa * width**2 / 8
+    factors = np.maximum(log_phi[:, 1:], log_phi[:, :-1]) + log_x[:, 1:] + worst_s
+    inner = np.minimum(smooth, factors) + np.log(width)
+    # Beyond the last edges log(phi g) falls at least at the rate FAR/sigma, so the rest is a geometric tail.
+    ends = np.log(sigma / _FAR)
+    cells = np.concatenate([whole[:, :1] + ends, inner, whole[:, -1:] + ends], axis=1)
+    crowd = float(1 + np.max(sigma / width.min(axis=1, keepdims=True)) + _FAR)
+    top = cells.max(axis=1, keepdims=True)
+    return Majorant(rows, y, np.exp(cells - top), top[:, 0], crowd)
+
+
+def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> Grid:
+    """`lifted` puts the nodes on Im y = v > 0, where e^(-t arg r) only shrinks: then the strip bound does not grow with
+    t and the number of nodes does not either, at the price of complex arithmetic.
+    """
+    rows, y, masses, top = over.rows, over.y, over.masses, over.top
+    sigma, c = rows.sigma, rows.c
+    log_all = np.log(masses.sum(axis=1)) + top
+    half_zz1 = np.log(0.5) + 0.5 * (np.log(np.maximum(c**2 + t_max**2, 1e-300)) + np.log((c + 1) ** 2 + t_max**2))
+    # M(c) is about 1 + c(c+1)/2 * integral; where that is large, the error may be too (7 nats of caution).
+    excess = np.log(np.maximum(0.5 * np.abs(c) * (c + 1), 1e-300)) + log_all
+    # The leading digits of M - 1 are always worth having: searches and ranges rely on it.
+    goal = np.minimum(log_goal + np.maximum(0.0, excess - 7.0), excess + np.log(1e-8))
+
+    crowding = np.log(over.crowd)
+    allowed = np.exp(np.minimum(goal - half_zz1 - np.log(2.0) - crowding - top, 700.0))[:, None]
+    from_left = np.cumsum(masses, axis=1)
+    from_right = np.cumsum(masses[:, ::-1], axis=1)
+    first = np.maximum((from_left <= allowed).sum(axis=1) - 1, 0)
+    last = y.shape[1] - 1 - np.maximum((from_right <= allowed).sum(axis=1) - 1, 0)
+    last = np.maximum(last, first + 1)
+    index = np.arange(len(sigma))
+    lost = from_left[index, first] + from_right[index, y.shape[1] - 1 - last]
+    low, high = y[index, first], y[index, last]
+
+    need = np.maximum(half_zz1 + log_all - goal, 5.0)
+    growth = 0.0 if lifted else t_max
+    bend = (c + 2) / 8 if rows.flipped else np.zeros_like(c)
+    if lifted:
+        # Lines Im y = 0 and 2v around Im y = v: penalty (2v)^2/2sigma^2; v <= sigma keeps |phi(y+iv)| <= e^(1/2) phi(y).
+        theta = np.minimum(np.minimum(np.pi / 4, 1 / sigma), np.sqrt(need / (2 * sigma**2 + 4 * bend)))
+        penalty = 2 * theta**2 * sigma**2
+        widest = 2 * theta
+    else:
+        theta = np.minimum(np.pi / 2, np.sqrt(need / (0.5 * sigma**2 + bend)))
+        penalty = 0.5 * theta**2 * sigma**2
+        widest = theta
+    v = theta * sigma**2
+    if rows.flipped:
+        penalty = penalty - (c + 2) * np.log(np.cos(widest / 2))
+    step = np.minimum(2 * np.pi * v / (need + penalty + growth * theta), sigma)
+    size = int(np.max(np.ceil((high - low) / step))) + 1
+    if size > MAX_NODES:
+        raise TooExpensive(f"{size} quadrature nodes")
+    step = (high - low) / (size - 1)
+    exponent = 2 * np.pi * v / step
+    return Grid(
+        start=low,
+        step=step,
+        size=size,
+        shift=v if lifted else np.zeros_like(v),
+        log_strip=np.log(2.0) + log_all + penalty - exponent - np.log(-np.expm1(-exponent)),
+        slope=np.zeros_like(theta) if lifted else theta,
+        log_tail=np.log(np.maximum(lost, 1e-300)) + crowding + top,
+    )
+
+
+def quick_range(rows: Rows) -> tuple[Real, Real]:
+    """A range of y that holds the tilted mass to many digits: for searches, and where any range is sound."""
+    q, sigma, c = rows.q, rows.sigma, rows.c
+    if rows.flipped:
+        return -(c * q + 9 * sigma), 3 + 9 * sigma
+    y = c + 1
+    for _ in range(12):  # the largest solution of y = (c+1) p(y), approached from above
+        s = (y - 0.5) / sigma**2
+        y = (c + 1) / (1 + (1 - q) / q * np.exp(-np.minimum(s, 700.0)))
+    return -9 * sigma, np.maximum(y, 3.0) + 9 * sigma
+
+
+def quick_step(rows: Rows) -> Real:
+    """A step that integrates to many digits with `quick_range`."""
+    return np.minimum(0.6 * rows.sigma, 0.3 * rows.sigma**2)

@@ -1,0 +1,258 @@
+"""Choosing the line: every parameter is searched in floating point, any choice is sound, only the width depends on it.
+
+`delta_bounds` and `epsilon_bounds` return (lower, upper); both work on logarithms of delta so that 1e-300 is as good
+as 0.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.numerics.line import Line
+from privloss.numerics.small import UNIT
+from privloss.numerics.transform import Transform, kappa_bound_epsilon, log_kappa
+
+MAX_NODES = 30_000
+_CHEAP = 48  # nodes below which more digits than asked for come free
+_FINEST, _COARSEST = 1e-13, 1e-4
+_BLUR_GOAL = 1e-9  # accuracy of the line once a blur limits the width anyway
+_STEPS = np.array([-7.0, -3.5, 1.0, 2.5, 6.0])  # where to look for image bounds, in units of the saddle's width
+
+
+@dataclass(frozen=True)
+class _Saddle:
+    """The real point c where e^(K(z) - eps z)/(z(z+1)) is least on the axis, and the shape there."""
+
+    c: float
+    eps: float
+    k: float
+    curvature: float  # K'' + 1/c^2 + 1/(c+1)^2
+
+    @classmethod
+    def at(cls, transform: Transform, c: float) -> _Saddle:
+        k, k1, k2 = transform.moments(c)
+        return cls(c, k1 - 1 / c - 1 / (c + 1), k, max(k2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2)
+
+    @property
+    def log_share(self) -> float:
+        """log of delta / e^(K(c) - c eps) in the saddle point approximation."""
+        return -math.log(self.c) - math.log1p(self.c) - 0.5 * math.log(2 * math.pi * self.curvature)
+
+    @property
+    def log_delta(self) -> float:
+        return self.k - self.c * self.eps + self.log_share
+
+
+@dataclass(frozen=True)
+class Solved:
+    """An interval for eps, and the line it was read from."""
+
+    lower: float
+    upper: float
+    line: Line
+
+
+def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[float, float]:
+    """log of lower and upper bounds on delta(eps) (without any mass at infinity)."""
+    if eps >= transform.largest:
+        return -math.inf, -math.inf
+    saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
+    line = _build(transform, saddle, eps, tolerance)
+    reading = line.read(np.array([eps]))
+    upper = min(float(reading.log_upper()[0]), _moments_bound(line, eps))
+    return min(float(reading.log_lower()[0]), upper), upper
+
+
+def epsilon_bounds(transform: Transform, log_delta: float, tolerance: float) -> Solved:
+    """(lower, upper) with delta(upper) <= delta <= delta(lower); may be negative."""
+    saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
+    line = _build(transform, saddle, saddle.eps, tolerance * min(max(saddle.c * abs(saddle.eps), 1e-3), 1e3))
+    root = _root(line, log_delta, saddle)
+    reading = line.read(np.array([root]))
+    unit = 1.02 / max(float(reading.value[0]), 1e-300) / saddle.c  # slope of -log delta is at least c near the saddle
+    upper, lower = _safe_ends(line, log_delta, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
+    upper = min(upper, kappa_bound_epsilon(line.c, line.log_mgf_upper, log_delta), transform.largest)
+    return Solved(min(lower, upper), upper, line)
+
+
+def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Line) -> bool:
+    """Whether delta(eps) <= delta can be shown quickly, on a coarse line beside one that was solved already.
+
+    Only an upper bound is needed, and images only add to it, so the period may be taken over as it is.
+    """
+    if transform.lattice is not None or like.lattice is not None or like.mu > 0:
+        return False
+    vertical = transform.vertical(like.c)
+    _, _, variance = transform.moments(like.c)
+    target = log_delta + math.log(0.1)
+
+    def enough(t: float) -> float:
+        return vertical.decay(t) + like.log_mgf_upper - like.c * eps - math.log(math.pi * t) - target
+
+    guess = math.sqrt(8 / max(variance, 1e-300))
+    nodes = _nodes(enough, like.step, math.inf, guess, min(4 * len(like.t) + 8, MAX_NODES))
+    if nodes is None:
+        return False
+    t = like.step * np.arange(nodes + 1)
+    values = vertical.line(t, 1e-6)
+    none = np.zeros(1)
+    beyond = vertical.decay(float(t[-1])) + float(values.error[0])
+    line = Line(like.c, like.step, t, values, beyond, none, none, transform.largest, None, 0.0)
+    return bool(line.read(np.array([eps])).log_upper()[0] <= log_delta)
+
+
+def _moments_bound(line: Line, eps: float) -> float:
+    """log of kappa(c) e^(K(c) - c eps) (Prop. cdp2adp), from the value of K on the line itself."""
+    k = line.log_mgf_upper
+    return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
+
+
+def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) -> _Saddle:
+    """The saddle where `miss` (in nats of delta), monotone in c, vanishes to a fraction of a nat, which is plenty.
+
+    Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
+    """
+    lattice = transform.lattice
+    if lattice is not None:
+        ceiling = 60.0 / lattice.spacing
+    elif math.isfinite(transform.largest):
+        ceiling = 1e11 / max(transform.largest, 1e-300)
+    else:
+        ceiling = 1e15
+    low, high = math.log(1e-14), math.log(ceiling)
+    _, _, variance = transform.moments(0.0)
+    x = min(max(math.log(5.0) - 0.5 * math.log(max(variance, 1e-300)), low + 1), high - 1)
+    before: tuple[float, float] | None = None
+    for _ in range(80):
+        saddle = _Saddle.at(transform, math.exp(x))
+        error = miss(saddle)
+        error = (error if rising else -error) if not math.isnan(error) else math.inf
+        if abs(error) < 0.25:
+            break
+        low, high = (low, x) if error > 0 else (x, high)
+        tame = math.asinh(error / 5) if math.isfinite(error) else math.inf
+        if before is not None and tame != before[1] and math.isfinite(tame) and math.isfinite(before[1]):
+            step = -tame * (x - before[0]) / (tame - before[1])
+        else:  # d log_delta / d log c = -c^2 curvature
+            step = -error / (saddle.c**2 * saddle.curvature) if math.isfinite(error) else -2.0
+        before = (x, tame)
+        step = min(max(step, -4.0), 4.0)
+        if not low < x + step < high:
+            step = 0.5 * ((high if error < 0 else low) - x)
+        if abs(step) < 1e-7:
+            break
+        x += step
+    return saddle
+
+
+def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Line:
+    """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where that is cheap."""
+    c, k = saddle.c, saddle.k
+    need, finest = -math.log(min(max(goal / 16, _FINEST), _COARSEST)), -math.log(_FINEST)
+    share = saddle.log_share + min(0.0, c * (saddle.eps - eps))
+    points = c + _STEPS / math.sqrt(saddle.curvature)
+    points = points[points > 0.02 * c]
+    logs = np.append(transform.log_mgf_upper(points) - k, 4 * UNIT * abs(k) - k)
+    points = np.append(points, 0.0)  # delta <= 1: b = 0, kappa = 1, K(0) <= 0
+    reach = (finest + log_kappa(points) + logs + (c - points) * eps - share) / np.abs(points - c)
+    left = points < c
+    right = float(reach[~left].min())
+    if math.isfinite(transform.largest):
+        right = min(right, (transform.largest - eps) * (1 + 1e-9) + 1e-300)
+    period = max(float(reach[left].min()), right, 1e-300)
+    lattice, last = transform.lattice, math.inf
+    if lattice is not None:
+        cells = 2 * math.ceil(period / lattice.spacing / 2) + 1  # odd: no node at pi/h to be shared
+        period, last = cells * lattice.spacing, (cells - 1) // 2
+    step = 2 * math.pi / period
+    vertical = transform.vertical(c)
+
+    def enough(t: float, wish: float) -> float:
+        """How much further |e^K| has to fall beyond t, in nats; <= 0 when the cut is negligible."""
+        return vertical.decay(t) + wish - share - math.log(math.pi * t)
+
+    guess = math.sqrt(2 * finest / saddle.curvature)
+    nodes = _nodes(lambda t: enough(t, finest), step, last, guess, _CHEAP)
+    if nodes is None:
+        nodes = _nodes(lambda t: enough(t, need), step, last, 0.8 * guess, MAX_NODES)
+    mu = 0.0
+    if nodes is None:
+        lattice, nodes = None, MAX_NODES
+        wish = min(need, -math.log(_BLUR_GOAL)) - share - math.log(math.pi * nodes * step)
+        mu = math.sqrt(2 * max(wish, 1.0)) / (nodes * step)
+        transform = transform.blurred(mu)
+        vertical = transform.vertical(c)
+    t = step * np.arange(nodes + 1)
+    values = vertical.line(t, math.exp(-finest))
+    at_c = float(values.log_modulus[0])
+    uncut = lattice is not None and nodes == last
+    blur_growth = 0.5 * mu * mu * points * (points + 1) * (1 + 8 * UNIT)
+    return Line(
+        c=c,
+        step=step,
+        t=t,
+        values=values,
+        log_beyond=-math.inf if uncut else vertical.decay(float(t[-1])) + float(values.error[0]),
+        image_points=points,
+        image_logs=logs + (k - at_c) + 4 * UNIT * (abs(k) + abs(at_c)) + blur_growth,
+        largest=transform.largest,
+        lattice=lattice,
+        mu=mu,
+    )
+
+
+def _nodes(missing: Callable[[float], float], step: float, last: float, guess: float, limit: int) -> int | None:
+    """The least number of nodes (roughly) after which nothing is missing, or None if that exceeds the limit.
+
+    `last` is where a lattice's line ends: nothing is cut there.
+    """
+    if last <= limit and last * step < 2 * guess:
+        return int(last)
+    if missing(step * min(limit, last)) > 0:
+        return int(last) if last <= limit else None
+    low, high = 0.0, math.log(min(limit, last))
+    x = min(max(math.log(max(guess / step, 1.0)), 0.7), high)
+    for _ in range(12):
+        count = min(math.ceil(math.exp(x)), limit, last)
+        gap = missing(step * count)
+        low, high = (x, high) if gap > 0 else (low, x)
+        if gap <= 0 and (x - low < 0.1 or gap > -6.0):
+            return int(count)
+        # a Gaussian line falls like t^2: a first guess, then bisection
+        x = 0.5 * (low + high) if _ else min(max(x + 0.5 * math.log1p(max(gap, -30.0) / 35.0) + 0.03, low), high)
+    return int(min(math.ceil(math.exp(high)), limit, last))
+
+
+def _root(line: Line, log_delta: float, saddle: _Saddle) -> float:
+    """Where the computed value equals delta (no guarantee needed: `_safe_ends` gives the guarantee)."""
+    eps, slope = saddle.eps, saddle.c
+    before: tuple[float, float] | None = None
+    for _ in range(60):
+        miss = line.log_value(eps) - log_delta
+        if before is not None and eps != before[0]:
+            slope = max((before[1] - miss) / (eps - before[0]), 0.2 * saddle.c)
+        before = (eps, miss)
+        move = miss / slope
+        eps += move
+        if abs(move) <= 1e-15 * abs(eps) or abs(miss) < 2e-16 * abs(log_delta):
+            break
+    return eps
+
+
+def _safe_ends(line: Line, log_delta: float, root: float, up: float, down: float) -> tuple[float, float]:
+    """Step away from the root until delta_upper(upper) <= delta and delta_lower(lower) >= delta."""
+    least = max(2 * UNIT * abs(root), 1e-300)
+    up, down = max(up, least), max(down, least)
+    for _ in range(80):
+        reading = line.read(np.array([root + up, root - down]))
+        high_met = bool(reading.log_upper()[0] <= log_delta)
+        low_met = bool(reading.log_lower()[1] >= log_delta)
+        if high_met and low_met:
+            return root + up, root - down
+        up *= 1.0 if high_met else 2.0
+        down *= 1.0 if low_met else 2.0
+    return root + up if high_met else math.inf, root - down if low_met else -math.inf
