@@ -1,20 +1,18 @@
 """How fast the line of a Gaussian mixture decays, with a bound that holds for every larger height at once.
 
-With rho = phi r^(c+1) (P against Q) or phi r^(-c) (Q against P), M(c) = integral of rho. Move the y-integration to a
-contour that runs on the real axis up to y*, climbs to y* + iv and goes on at height v = theta sigma^2 (for Q against P
-mirrored below the axis). At height v, with p = q e^s / r, r(y+iv)/r(y) = 1 - p + p e^(i theta); call its modulus
-`ratio` and its argument `arg`, 0 <= arg, increasing in y. Hence for all u >= t, with power = c+1 or -c,
+With rho = phi r^(c+1) (P against Q) or phi r^(-c) (Q against P), M(c) = integral of rho. Move the y-integration to the
+curve y + i v(y), v = sigma^2 theta(y), theta rising from 0 to theta_max < pi (for Q against P mirrored below the axis).
+With p = q e^s / r the likelihood ratio there is r(y) (1 - p + p e^(i theta)); call the modulus of the bracket `ratio` and
+its argument `arg` (0 <= arg, rising in y). Hence for all u >= t, with power = c+1 or -c,
 
-    |M(c+iu)| <= M(c) + (pen - 1) R(y*) + climb(y*) - pen G(y*),              pen = e^(v^2 / 2 sigma^2),
-    R(y*) = integral_{y > y*} rho,      G(y*) = integral_{y > y*} rho (1 - ratio^power e^(-t arg)),
+    |M(c+iu)| <= integral of rho B,      B = e^(sigma^2 theta^2 / 2) ratio^power e^(-t arg) sqrt(1 + v'^2).
 
-any theta in (0, pi) and any y* giving a valid bound; y* = -inf has no climb, while a y* in the valley between "not
-sampled" and "sampled" avoids paying `pen` on the unsampled mass. The climb is at most pen rho(y*) times
-max(1, ratio^power) times the integral of e^(-t arg r(y*+iu)) over 0 <= u <= v.
-
-On a cell of width D the curvature of log rho gives mass >= D sqrt(rho1 rho2) e^(-up D^2/8) and
-mass <= D (rho1 + rho2)/2 e^(down D^2/8). `arg` is taken at the left end; ratio^2 = 1 - 2 p(1-p)(1 - cos theta) at the
-end, or at p = 1/2 if the cell contains it, that makes ratio^power largest.
+Any curve gives a valid bound. We take theta = theta_max / (1 + e^(s0 - s)), so v' = theta (1 - theta/theta_max): for
+s0 = -inf a straight line (best for large sigma), otherwise a curve that leaves the unsampled mass alone and bends only
+where the record shows. On a cell every factor is taken at its worst end: theta and p rise with y, ratio^2 =
+1 - 2 p(1-p)(1 - cos theta). The sum over cells of (B - 1) times the mass of rho, from above where B > 1 and from below
+where B < 1, bounds |M(c+iu)| - M(c). The curvature of log rho on a cell of width D gives
+mass >= D sqrt(rho1 rho2) e^(-up D^2/8) and mass <= D (rho1 + rho2)/2 e^(down D^2/8).
 """
 
 from __future__ import annotations
@@ -26,34 +24,35 @@ import numpy as np
 from privloss.losses.mixture_grid import Rows
 from privloss.numerics.small import Real
 
-_SAFETY = 1e-9  # relative; swallows the rounding of the sums of positive terms below
+_SAFETY = 1e-9  # relative; swallows the rounding of the sums below
+_WIDEST = 2.6  # theta_max of the bent curves
 
 
 @dataclass(frozen=True)
 class Decay:
-    """Everything about one vertical line that does not depend on the height; arrays (rows, cells)."""
+    """Everything about one vertical line that does not depend on the height; arrays (rows, cells) or (rows, edges)."""
 
     power: Real
     sigma: Real
+    odds: Real  # q / (1-q)
     log_unit: Real  # log of the unit in which the masses below are given
     total_up: Real  # upper bound on M(c)
-    rho: Real  # at the left edge of each cell
     mass_low: Real
     mass_up: Real
-    right_up: Real  # upper bound on R(left edge); inf where the cells do not reach far enough to tell
-    right_rest: Real  # upper bound on the mass of rho to the right of all cells
     left_up: Real  # upper bound on the mass of rho to the left of all cells
-    hit: Real  # p at the left edge
-    last_hit: Real
+    right_up: Real  # the same to the right
+    s: Real  # at the edges
+    p: Real  # at the edges
     spread: Real  # p(1-p), at the place in the cell that makes ratio^power largest
-    mean_hit: Real
+    mean_p: Real
 
     @classmethod
     def on(cls, rows: Rows, low: Real, high: Real) -> Decay:
         """Cells between `low` and `high`; any range is sound."""
-        cells = 64 if len(rows.q) > 32 else 128
         q, sigma, c = rows.q[:, None], rows.sigma[:, None], rows.c[:, None]
         low, high = low[:, None], high[:, None]
+        wish = float(np.max((high - low) / (0.15 * sigma**2)))
+        cells = int(min(max(wish, 96), 640)) if len(rows.q) <= 32 else 96
         y = low + (high - low) * np.linspace(0.0, 1.0, cells + 1)
         s, _, log_r = rows.log_ratio(y)
         power = -c if rows.flipped else c + 1
@@ -62,9 +61,9 @@ class Decay:
         rho = np.exp(log_rho - top)
         width = (high - low) / cells
         p = np.exp(np.minimum(s + np.log(q) - log_r, 0.0))  # (log r)'' = p(1-p)/sigma^4
-        hit, next_hit = p[:, :-1], p[:, 1:]
-        ends = hit * (1 - hit), next_hit * (1 - next_hit)
-        least, most = np.minimum(*ends), np.where((hit < 0.5) & (next_hit > 0.5), 0.25, np.maximum(*ends))
+        ends = (p * (1 - p))[:, :-1], (p * (1 - p))[:, 1:]
+        least = np.minimum(*ends)
+        most = np.where((p[:, :-1] < 0.5) & (p[:, 1:] > 0.5), 0.25, np.maximum(*ends))
         curve = power * most / sigma**4
         up = np.maximum(curve - 1 / sigma**2, 0.0)  # largest possible (log rho)''
         down = 1 / sigma**2 + np.maximum(-curve, 0.0)  # largest possible -(log rho)''
@@ -72,69 +71,76 @@ class Decay:
         mass_up = width * 0.5 * (rho[:, :-1] + rho[:, 1:]) * np.exp(np.minimum(down * width**2 / 8, 700.0))
         # beyond the last cell (log rho)' <= -(y - peak)/sigma^2, so the rest is below rho sigma^2 / (y - peak)
         peak = np.zeros_like(c) if rows.flipped else c + 1
-        rest = np.where(high > peak + sigma, rho[:, -1:] * sigma**2 / np.maximum(high - peak, sigma), np.inf)
+        right_up = np.where(high > peak + sigma, rho[:, -1:] * sigma**2 / np.maximum(high - peak, sigma), np.inf)
         # before the first cell (log rho)' >= (|y| - c q)/sigma^2, or |y|/sigma^2 for P against Q
         room = -low - (c * q if rows.flipped else 0.0)
         left_up = np.where(room > sigma, rho[:, :1] * sigma**2 / np.maximum(room, sigma), np.inf)
         return cls(
-            power=power,
-            sigma=sigma,
+            power=power[:, :, None],
+            sigma=sigma[:, :, None],
+            odds=(q / (1 - q))[:, :, None],
             log_unit=top - np.log(sigma * np.sqrt(2 * np.pi)),
-            total_up=(mass_up.sum(axis=1, keepdims=True) + left_up + rest) * (1 + _SAFETY),
-            rho=rho[:, :-1],
+            total_up=(mass_up.sum(axis=1, keepdims=True) + left_up + right_up) * (1 + _SAFETY),
             mass_low=mass_low,
             mass_up=mass_up,
-            right_up=np.cumsum(mass_up[:, ::-1], axis=1)[:, ::-1] + rest,
-            right_rest=rest,
             left_up=left_up,
-            hit=hit,
-            last_hit=p[:, -1:],
-            spread=most if rows.flipped else least,
-            mean_hit=(mass_low * hit).sum(axis=1, keepdims=True) / mass_low.sum(axis=1, keepdims=True),
+            right_up=right_up,
+            s=s[:, None, :],
+            p=p[:, None, :],
+            spread=(most if rows.flipped else least)[:, None, :],
+            mean_p=((mass_low * p[:, :-1]).sum(axis=1) / mass_low.sum(axis=1))[:, None, None],
         )
 
     def with_total(self, log_mgf_upper: Real) -> Decay:
-        """The same with M(c) bounded through K(c): for rows whose cells do not reach far enough."""
-        return replace(self, total_up=np.exp(np.minimum(log_mgf_upper[:, None] - self.log_unit, 700.0)) * (1 + _SAFETY))
+        """The same with M(c), and so the mass outside the cells, bounded through K(c)."""
+        total = np.exp(np.minimum(log_mgf_upper[:, None] - self.log_unit, 700.0)) * (1 + _SAFETY)
+        inside = self.mass_low.sum(axis=1, keepdims=True) * (1 - _SAFETY)
+        outside = np.maximum(total - inside, 0.0) + _SAFETY * total
+        return replace(
+            self,
+            total_up=total,
+            left_up=np.where(np.isfinite(self.left_up), self.left_up, outside),
+            right_up=np.where(np.isfinite(self.right_up), self.right_up, outside),
+        )
 
     def log_upper(self, t: float) -> Real:
         """Per row, an upper bound (<= 0) on log |M(c+iu)| - log M(c) valid for all u >= t."""
-        widest = 2.9
-        start = np.minimum(0.5 * t * self.mean_hit / self.sigma**2, 0.5 * widest)
-        angles = 3 if len(self.sigma) > 32 else 4
-        theta = (start * (widest / start) ** np.linspace(0.0, 1.0, angles))[:, :, None]  # (rows, angles, 1)
-        sigma, power, versed = self.sigma[:, :, None], self.power[:, :, None], 1 - np.cos(theta)
-        hit = self.hit[:, None, :]
-        arg = np.arctan2(np.sin(theta) * hit, 1 - versed * hit)
-        with np.errstate(over="ignore", invalid="ignore"):
-            log_pen = 0.5 * (theta * sigma) ** 2
-            pen, extra = np.exp(log_pen), np.expm1(log_pen)
-            kept_log = 0.5 * power * np.log1p(-2 * self.spread[:, None, :] * versed) - t * arg
-            gain = -np.expm1(kept_log)
-            gain = gain * np.where(gain > 0, self.mass_low[:, None, :], self.mass_up[:, None, :])
-            gains = np.cumsum(gain[:, :, ::-1], axis=2)[:, :, ::-1]
-            gains = gains - np.abs(gains) * _SAFETY - self._beyond(power, versed, theta, t)
-            # arg r(y* + iu) is concave in u for p <= 1/2 and convex for p >= 1/2: at least this slope times u
-            slope = t * np.minimum(arg / theta, hit)
-            lift = np.maximum(1.0, np.exp(0.5 * power * np.log1p(-2 * (hit * (1 - hit)) * versed)))
-            climb = pen * lift * sigma**2 * self.rho[:, None, :] * -np.expm1(-slope * theta) / slope
-            bent = pen * gains - (extra * self.right_up[:, None, :] + climb) * (1 + _SAFETY)
-            bent = bent / self.total_up[:, :, None]
-            first = self.hit[:, None, :1]
-            edge = np.maximum(np.exp(0.5 * power * np.log1p(-2 * (first * (1 - first)) * versed)) - 1, 0.0)
-            edge = np.where(edge > 0, edge * self.left_up[:, :, None], 0.0)
-            straight = pen * (gains[:, :, :1] - edge) / self.total_up[:, :, None] - extra * (1 + _SAFETY)
-        best = np.maximum(_best(bent), _best(straight))
-        return np.asarray(np.log1p(-np.clip(best, 0.0, 1 - 1e-15)))
+        widest, onset = self._curves(t)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            theta = widest / (1 + onset * np.exp(-np.clip(self.s, -690.0, 690.0)))  # onset = e^s0, 0 for a straight line
+            low, high = theta[:, :, :-1], theta[:, :, 1:]
+            arg = np.arctan2(np.sin(theta) * self.p, 1 - (1 - np.cos(theta)) * self.p)
+            versed = 1 - np.cos(np.where(self.power > 0, low, high))
+            climb = np.maximum(low * (1 - low / widest), high * (1 - high / widest))
+            climb = np.where((low < 0.5 * widest) & (high > 0.5 * widest), 0.25 * widest, climb)
+            log_b = 0.5 * (self.sigma * high) ** 2 + 0.5 * np.log1p(climb**2) - t * arg[:, :, :-1]
+            excess = np.expm1(log_b + 0.5 * self.power * np.log1p(-2 * self.spread * versed))
+            mass = np.where(excess > 0, self.mass_up[:, None, :], self.mass_low[:, None, :])
+            change = (excess * mass).sum(axis=2)
+            outside = self._outside(theta, widest, arg, t)
+            total = self.total_up[:, 0][:, None]
+            best = np.nan_to_num(-(change + outside) / total, nan=0.0, posinf=0.0, neginf=0.0).max(axis=1)
+        return np.asarray(np.log1p(-np.clip(best - _SAFETY * np.abs(best), 0.0, 1 - 1e-15)))
 
-    def _beyond(self, power: Real, versed: Real, theta: Real, t: float) -> Real:
-        """What the region right of all cells may add to the bound: only if ratio^power e^(-t arg) can exceed 1."""
-        last = self.last_hit[:, :, None]
-        arg = np.arctan2(np.sin(theta) * last, 1 - versed * last)
-        most = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * versed), 0.0) - t * arg
-        return np.where(most > 0, np.expm1(np.maximum(most, 0.0)) * self.right_rest[:, :, None], 0.0)
+    def _curves(self, t: float) -> tuple[Real, Real]:
+        """Candidates (theta_max, e^s0), arrays (rows, candidates, 1)."""
+        flat = np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST)
+        # where p is small the best theta is t p / (1 + sigma^2), penalty and slope of the curve included
+        rise = t * self.odds / (1 + self.sigma**2)
+        bent = _WIDEST / np.maximum(rise * np.array([0.25, 0.5, 0.8, 3.0])[None, :, None], 1e-300)
+        widest = np.concatenate([flat, 0.6 * flat, np.full_like(bent, _WIDEST)], axis=1)
+        return widest, np.concatenate([np.zeros_like(flat), np.zeros_like(flat), bent], axis=1)
 
-
-def _best(choices: Real) -> Real:
-    """The largest finite choice of each row (overflowing choices are no choices)."""
-    return np.asarray(np.where(np.isfinite(choices), choices, -np.inf).max(axis=(1, 2)))
+    def _outside(self, theta: Real, widest: Real, arg: Real, t: float) -> Real:
+        """The integral of rho (B - 1) outside the cells, from above; arrays (rows, candidates)."""
+        power = self.power[:, :, 0]
+        first, last, widest = theta[:, :, 0], theta[:, :, -1], widest[:, :, 0]
+        p_first = self.p[:, :, 0]
+        spread = np.where(p_first < 0.5, p_first * (1 - p_first), 0.25)
+        worst_first = np.where(power < 0, 0.5 * power * np.log1p(-2 * spread * (1 - np.cos(first))), 0.0)
+        # left: theta <= theta(first edge), arg >= 0; the slope v' <= theta
+        left = np.expm1(0.5 * (self.sigma[:, :, 0] * first) ** 2 + 0.5 * np.log1p(first**2) + worst_first)
+        worst_last = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest))), 0.0)
+        slope = 0.5 * np.log1p((0.25 * widest) ** 2) - t * arg[:, :, -1]
+        right = np.expm1(np.maximum(0.5 * (self.sigma[:, :, 0] * widest) ** 2 + worst_last + slope, 0.0))
+        return left * self.left_up[:, 0][:, None] + right * self.right_up[:, 0][:, None]
