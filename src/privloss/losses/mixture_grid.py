@@ -211,7 +211,7 @@ def quick_range(rows: Rows) -> tuple[Real, Real]:
     if rows.flipped:
         return -(c * q + 9 * sigma), 3 + 9 * sigma
     y = c + 1
-    for _ in range(12):  # the largest solution of y = (c+1) p(y), approached from above
+    for _ in range(6):  # the largest solution of y = (c+1) p(y), approached from above
         s = (y - 0.5) / sigma**2
         y = (c + 1) / (1 + (1 - q) / q * np.exp(-np.minimum(s, 700.0)))
     return -9 * sigma, np.maximum(y, 3.0) + 9 * sigma

@@ -52,7 +52,7 @@ class Nodes:
         squared = (y / rows.sigma[:, None]) ** 2
         log_phi = (np.log(step / rows.sigma) - _LOG_SQRT_2PI)[:, None] - 0.5 * squared
         base = np.exp(log_phi)
-        near = x < 0.5
+        near = x < 0.25
         gap = x_minus_log1p(np.where(near, x, 0.0))
         with np.errstate(over="ignore", invalid="ignore"):
             log_mixed = log_phi + log_r
@@ -68,9 +68,9 @@ class Nodes:
             top = exponent.max(axis=1, keepdims=True)
             scale = np.where(top > 300.0, top, 0.0)
             tilted = np.exp(exponent - scale)
-        small = np.abs(cz) < 0.5
+        small = np.abs(cz) < 0.25
         tame = np.where(small, cz, 0.0)
-        slack = 24 + size + 2 * squared + 4 * (1 + np.abs(c)) * np.abs(log_r)
+        slack = 64 + size + 2 * squared + 4 * (1 + np.abs(c)) * np.abs(log_r)
         return cls(
             c=rows.c,
             weight=weight,
@@ -162,19 +162,19 @@ def read_lifted(rows: Rows, grid: Grid, t: Real) -> tuple[Real, Real, Real]:
     turn = np.exp(-1j * y * theta)
     w = (-c if rows.flipped else 1 + c) + 1j * t[None, :]
     u = w[:, :, None] * log_r[:, None, :]
-    small = np.abs(u) < 0.5
+    small = np.abs(u) < 0.25
     with np.errstate(over="ignore", invalid="ignore"):
         far = np.exp(log_phi[:, None, :] + u) - phi[:, None, :] * (1 + u)
     excess = np.where(small, phi[:, None, :] * exp_minus_1_minus(np.where(small, u, 0.0)), far)
     # phi (x - log r), the part linear in w; far right through e^(log phi + log r), which cannot overflow
-    close = np.abs(x) < 0.5
+    close = np.abs(x) < 0.25
     gap = np.where(
         close, phi * x_minus_log1p(np.where(close, x, 0.0)), np.exp(log_phi + log_r) - phi * (1 + log_r)
     )
     m1 = (excess * turn[:, None, :]).sum(axis=2) - w * (gap * turn).sum(axis=1)[:, None]
     k_re, k_im = log1p_polar(m1.real, m1.imag)
     growth = np.maximum((-c if rows.flipped else 1 + c) * log_r.real, 0.0)
-    slack = 24 + grid.size + 2 * squared + 4 * (2 + c) * np.abs(log_r_axis)
+    slack = 64 + grid.size + 2 * squared + 4 * (2 + c) * np.abs(log_r_axis)
     mean_error = UNIT * (np.abs(gap) * slack).sum(axis=1)
     size = np.hypot(1 + c, t)
     log_rounding = _log_rounding(size, np.abs(log_r), np.exp(log_phi + growth), slack, mean_error)

@@ -119,7 +119,8 @@ class Decay:
             change = (excess * mass).sum(axis=2)
             outside = self._outside(theta, widest, arg, t)
             total = self.total_up[:, 0][:, None]
-            best = np.nan_to_num(-(change + outside) / total, nan=0.0, posinf=0.0, neginf=0.0).max(axis=1)
+            gain = -(change + outside) / total
+            best = np.where(np.isfinite(gain), gain, 0.0).max(axis=1)
         return np.asarray(np.log1p(-np.clip(best - _SAFETY * np.abs(best), 0.0, 1 - 1e-15)))
 
     def _curves(self, t: float) -> tuple[Real, Real]:
@@ -127,9 +128,9 @@ class Decay:
         flat = np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST)
         # where p is small the best theta is t p / (1 + sigma^2), penalty and slope of the curve included
         rise = t * self.odds / (1 + self.sigma**2)
-        bent = _WIDEST / np.maximum(rise * np.array([0.25, 0.5, 0.8, 3.0])[None, :, None], 1e-300)
-        widest = np.concatenate([flat, 0.6 * flat, np.full_like(bent, _WIDEST)], axis=1)
-        return widest, np.concatenate([np.zeros_like(flat), np.zeros_like(flat), bent], axis=1)
+        bent = _WIDEST / np.maximum(rise * np.array([0.3, 0.7, 2.5])[None, :, None], 1e-300)
+        widest = np.concatenate([0.9 * flat, np.full_like(bent, _WIDEST)], axis=1)
+        return widest, np.concatenate([np.zeros_like(flat), bent], axis=1)
 
     def _outside(self, theta: Real, widest: Real, arg: Real, t: float) -> Real:
         """The integral of rho (B - 1) outside the cells, from above; arrays (rows, candidates)."""

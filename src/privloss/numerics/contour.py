@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from privloss.numerics.line import Line
 from privloss.numerics.small import UNIT
-from privloss.numerics.transform import Transform, kappa_bound_epsilon, log_kappa
+from privloss.numerics.transform import Transform, Vertical, kappa_bound_epsilon, log_kappa
 
 MAX_NODES = 30_000
 _CHEAP = 48  # nodes below which more digits than asked for come free
@@ -87,21 +87,27 @@ def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Lin
     if transform.lattice is not None or like.lattice is not None or like.mu > 0:
         return False
     vertical = transform.vertical(like.c)
-    _, _, variance = transform.moments(like.c)
-    target = log_delta + math.log(0.1)
-
-    def enough(t: float) -> float:
-        return vertical.decay(t) + like.log_mgf_upper - like.c * eps - math.log(math.pi * t) - target
-
-    guess = math.sqrt(8 / max(variance, 1e-300))
-    nodes = _nodes(enough, like.step, math.inf, guess, min(4 * len(like.t) + 8, MAX_NODES))
-    if nodes is None:
+    wish = like.log_mgf_upper - like.c * eps - log_delta - math.log(0.05)
+    cut = _cut(
+        vertical,
+        lambda t, decay: decay + wish - math.log(math.pi * t),
+        like.step,
+        math.inf,
+        0.5 * float(like.t[-1]),
+        2 * len(like.t) + 8,
+    )
+    if cut is None:
         return False
-    t = like.step * np.arange(nodes + 1)
-    values = vertical.line(t, 1e-6)
+    values = vertical.line(like.step * np.arange(cut.nodes + 1), 1e-6)
     none = np.zeros(1)
-    beyond = vertical.decay(float(t[-1])) + float(values.error[0])
-    line = Line(like.c, like.step, t, values, beyond, none, none, transform.largest, None, 0.0)
+    line = replace(
+        like,
+        t=like.step * np.arange(cut.nodes + 1),
+        values=values,
+        log_beyond=cut.log_beyond + float(values.error[0]),
+        image_points=none,
+        image_logs=none,
+    )
     return bool(line.read(np.array([eps])).log_upper()[0] <= log_delta)
 
 
@@ -171,32 +177,30 @@ def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Li
     step = 2 * math.pi / period
     vertical = transform.vertical(c)
 
-    def enough(t: float, wish: float) -> float:
-        """How much further |e^K| has to fall beyond t, in nats; <= 0 when the cut is negligible."""
-        return vertical.decay(t) + wish - share - math.log(math.pi * t)
+    def missing(wish: float) -> Callable[[float, float], float]:
+        return lambda t, decay: decay + wish - share - math.log(math.pi * t)
 
-    guess = math.sqrt(2 * finest / saddle.curvature)
-    nodes = _nodes(lambda t: enough(t, finest), step, last, guess, _CHEAP)
-    if nodes is None:
-        nodes = _nodes(lambda t: enough(t, need), step, last, 0.8 * guess, MAX_NODES)
-    mu = 0.0
-    if nodes is None:
-        lattice, nodes = None, MAX_NODES
-        wish = min(need, -math.log(_BLUR_GOAL)) - share - math.log(math.pi * nodes * step)
-        mu = math.sqrt(2 * max(wish, 1.0)) / (nodes * step)
+    guess = math.sqrt(2.6 * (finest - share) / saddle.curvature)
+    cut, mu = _cut(vertical, missing(finest), step, last, guess, _CHEAP), 0.0
+    if cut is None:
+        cut = _cut(vertical, missing(need), step, last, max(guess, _CHEAP * step), MAX_NODES)
+    if cut is None:
+        lattice, height = None, MAX_NODES * step
+        wish = min(need, -math.log(_BLUR_GOAL)) - share - math.log(math.pi * height)
+        mu = math.sqrt(2 * max(wish, 1.0)) / height
         transform = transform.blurred(mu)
         vertical = transform.vertical(c)
-    t = step * np.arange(nodes + 1)
+        cut = _Cut(MAX_NODES, vertical.decay(height))
+    t = step * np.arange(cut.nodes + 1)
     values = vertical.line(t, math.exp(-finest))
     at_c = float(values.log_modulus[0])
-    uncut = lattice is not None and nodes == last
     blur_growth = 0.5 * mu * mu * points * (points + 1) * (1 + 8 * UNIT)
     return Line(
         c=c,
         step=step,
         t=t,
         values=values,
-        log_beyond=-math.inf if uncut else vertical.decay(float(t[-1])) + float(values.error[0]),
+        log_beyond=cut.log_beyond + float(values.error[0]),
         image_points=points,
         image_logs=logs + (k - at_c) + 4 * UNIT * (abs(k) + abs(at_c)) + blur_growth,
         largest=transform.largest,
@@ -205,26 +209,45 @@ def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Li
     )
 
 
-def _nodes(missing: Callable[[float], float], step: float, last: float, guess: float, limit: int) -> int | None:
+@dataclass(frozen=True)
+class _Cut:
+    """Where the line is cut, and the bound on log |e^K| - K(c) beyond."""
+
+    nodes: int
+    log_beyond: float
+
+
+def _cut(
+    vertical: Vertical, missing: Callable[[float, float], float], step: float, last: float, guess: float, limit: int
+) -> _Cut | None:
     """The least number of nodes (roughly) after which nothing is missing, or None if that exceeds the limit.
 
-    `last` is where a lattice's line ends: nothing is cut there.
+    `missing(t, decay)` says by how many nats the decay found at t falls short; `last` is where a lattice's line ends:
+    nothing is cut there.
     """
     if last <= limit and last * step < 2 * guess:
-        return int(last)
-    if missing(step * min(limit, last)) > 0:
-        return int(last) if last <= limit else None
-    low, high = 0.0, math.log(min(limit, last))
+        return _Cut(int(last), -math.inf)
+    most = min(limit, last)
+    low, high, best = 0.0, math.log(most), None
     x = min(max(math.log(max(guess / step, 1.0)), 0.7), high)
-    for _ in range(12):
-        count = min(math.ceil(math.exp(x)), limit, last)
-        gap = missing(step * count)
-        low, high = (x, high) if gap > 0 else (low, x)
-        if gap <= 0 and (x - low < 0.1 or gap > -6.0):
-            return int(count)
-        # a Gaussian line falls like t^2: a first guess, then bisection
-        x = 0.5 * (low + high) if _ else min(max(x + 0.5 * math.log1p(max(gap, -30.0) / 35.0) + 0.03, low), high)
-    return int(min(math.ceil(math.exp(high)), limit, last))
+    for attempt in range(14):
+        count = int(min(math.ceil(math.exp(x)), most))
+        decay = vertical.decay(step * count)
+        gap = missing(step * count, decay)
+        if gap <= 0:
+            best, high = _Cut(count, decay), x
+            if gap > -8.0 or x - low < 0.1 or count <= 8:
+                return best
+        elif count >= most:
+            return _Cut(int(last), -math.inf) if last <= limit else None
+        else:
+            low = x
+        # a Gaussian line falls like t^2, a few hits make it fall like log t: leave the guess on the far side
+        move = 0.5 * math.log1p((gap + 3.0) / 35.0) if gap > -20 else -0.35
+        x += max(move, 0.2) * (1 + attempt) if gap > 0 else min(move, -0.05)
+        if not low < x < high:
+            x = 0.5 * (low + high) if best else high
+    return best
 
 
 def _root(line: Line, log_delta: float, saddle: _Saddle) -> float:
