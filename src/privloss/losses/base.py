@@ -43,6 +43,18 @@ class PrivacyLoss(ABC):
     def log_mgf_upper(self, c: Real) -> Real:
         """Upper bounds on K at real points c > 0."""
 
+    @abstractmethod
+    def log_mgf_simple_upper(self, c: Real) -> Real:
+        """Like `log_mgf_upper`, at a cost that never grows, perhaps less sharp: for the last resort."""
+
+    @abstractmethod
+    def weakest(self) -> PrivacyLoss:
+        """One copy of the least private member, with `hockey_stick` in closed form: a lower bound on the bundle."""
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        """log of lower and upper bounds on delta(eps) - delta_inf where a closed form exists, else None."""
+        return None
+
     def log_mgf(self, z: complex | Complex) -> Complex:
         """K(z) for any complex z (imaginary part up to a multiple of 2 pi).
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privloss.losses.atoms import AtomsLoss
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.gaussian import GaussianLoss
 from privloss.numerics.small import UNIT, Real
@@ -42,7 +43,20 @@ class ComposedLoss(PrivacyLoss):
         """Composed with one more Gaussian of tiny mu: an upper bound (post-processing may ignore it)."""
         return ComposedLoss((*self.parts, GaussianLoss(mu * mu)))
 
-    def vertical(self, c: float) -> _Vertical:
+    def log_mgf_simple_upper(self, c: Real) -> Real:
+        each = np.array([p.log_mgf_simple_upper(c) for p in self.parts])
+        return np.asarray(each.sum(axis=0) + 2 * len(self.parts) * UNIT * np.abs(each).sum(axis=0))
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        return self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
+
+    def weakest(self) -> ComposedLoss:
+        raise NotImplementedError("ask the parts")
+
+    def vertical(self, c: float) -> Vertical:
+        only = self.parts[0]
+        if len(self.parts) == 1 and isinstance(only, AtomsLoss) and only.lattice is not None:
+            return only.lattice_vertical(c)
         return _Vertical(tuple(p.vertical(c) for p in self.parts))
 
     def moments(self, c: float) -> tuple[float, float, float]:

@@ -5,11 +5,14 @@ Gaussian steps compose to one Gaussian with mu^2 = sum of count * mu_j^2, so a b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
+from privloss.numerics.contour import delta_bounds
+from privloss.numerics.normal import log_hockey_stick
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues
 
@@ -36,6 +39,22 @@ class GaussianLoss(PrivacyLoss):
 
     def log_mgf_upper(self, c: Real) -> Real:
         return np.asarray(0.5 * self.mu_squared * c * (c + 1) * (1 + _SLACK))
+
+    def log_mgf_simple_upper(self, c: Real) -> Real:
+        return self.log_mgf_upper(c)
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        """Closed form; where it would cancel, the contour engine gives the same number with all its digits."""
+        low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
+        if relative < 1e-12:
+            return low - _SLACK * abs(low), high + _SLACK * abs(high)
+        return delta_bounds(self, eps, 1e-13)
+
+    def weakest(self) -> GaussianLoss:
+        return self
+
+    def blurred(self, mu: float) -> GaussianLoss:
+        return GaussianLoss(self.mu_squared + mu * mu)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ the decay of the line; here they become a `PrivacyLoss`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +14,15 @@ from functools import cached_property
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.mixture_grid import Majorant, Rows, majorant, quick_range, quick_step
-from privloss.losses.mixture_sums import Nodes, read_lifted, read_real
+from privloss.losses.mixture_sums import Nodes, read
 from privloss.losses.mixture_tail import Decay
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues, TooExpensive
 
-_CHUNK = 2_000_000  # elements of the largest temporary array
-_MAX_WORK = 60_000_000  # elements in all: about two seconds
+_CHUNK = 1_000_000  # elements of the largest temporary array
+_MAX_WORK = 400_000_000  # multiplications in all: about a second
 _LIFT_FROM = 60.0  # t * theta beyond which oscillation on the real axis costs more than complex arithmetic
 
 
@@ -53,7 +55,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         size = int(np.max((high - low) / quick_step(rows))) + 2
         if size * len(self.rate) > _CHUNK:
             raise TooExpensive(f"{size} quadrature nodes")
-        k, k1, k2 = Nodes.at(rows, low, (high - low) / (size - 1), size).moments()
+        k, k1, k2 = Nodes.at(rows, low, (high - low) / (size - 1), size).moments(rows.c)
         return float(self.count @ k), float(self.count @ k1), float(self.count @ k2)
 
     def log_mgf_upper(self, c: Real) -> Real:
@@ -67,9 +69,47 @@ class GaussianMixtureLoss(PrivacyLoss):
         grid = majorant(rows).grid(0.0, np.log(1e-8 / times), False)
         if grid.size * len(times) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes for each of {len(times)} points")
-        k, _, err = read_real(rows, grid, np.zeros(1))
+        k, _, err = read(rows, grid, np.zeros(1))
         each = times * (k[:, 0] + err[:, 0]) + 16 * UNIT * times * np.abs(k[:, 0])
         return np.asarray(each.reshape(len(c), n))
+
+    def log_mgf_simple_upper(self, c: Real) -> Real:
+        """E_Q[r^w] <= 1 - q + q E_Q[e^(ws)] for w >= 1 or w <= 0 (convexity), in both directions."""
+        q, sigma = self.rate[:, None], self.sigma[:, None]
+        each = np.logaddexp(np.log1p(-q), np.log(q) + 0.5 * c * (c + 1) / sigma**2)
+        return np.asarray(self.count @ each * (1 + 16 * UNIT) + 16 * UNIT * self.count.sum())
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        """One step, reduced to the plain Gaussian.
+
+        P against Q: delta_q(eps) = q delta(eps'), e^eps' = 1 + (e^eps - 1)/q. Q against P: with
+        b = 1 - e^eps (1-q) > 0, delta_q(eps) = b delta(eps'), e^eps' = q e^eps / b, and 0 if b <= 0.
+        """
+        if self.count.sum() != 1:
+            return None
+        q, plain = float(self.rate[0]), GaussianLoss(float(self.sigma[0]) ** -2)
+        if self.flipped:
+            share = -math.expm1(eps + math.log1p(-q))
+            if share <= 0:
+                return -math.inf, -math.inf
+            shifted = math.log(q) + eps - math.log(share)
+            wobble = 8 * UNIT * (1 + (1 + abs(eps) + abs(math.log(q))) / share)
+        else:
+            if eps <= math.log1p(-q):  # every outcome has r > e^eps
+                share = -math.expm1(eps)
+                return math.log(share) - 4 * UNIT, math.log(share) + 4 * UNIT
+            share = q
+            rise = math.expm1(min(eps, 700.0)) / q
+            shifted = math.log1p(rise) if eps <= 700 else eps - math.log(q)
+            wobble = 8 * UNIT * (1 + abs(shifted) + abs(rise) / (1 + rise) + abs(rise) / (1 + rise) ** 2)
+        low, _ = plain.hockey_stick(shifted + wobble)
+        _, high = plain.hockey_stick(shifted - wobble)
+        slack = 8 * UNIT * (1 + abs(math.log(share)) + (1 / share if self.flipped else 0.0))
+        return low + math.log(share) - slack, high + math.log(share) + slack
+
+    def weakest(self) -> GaussianMixtureLoss:
+        i = [int(np.argmax(self.rate / self.sigma))]
+        return GaussianMixtureLoss(self.rate[i], self.sigma[i], np.ones(1), self.flipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,23 +141,20 @@ class _Vertical:
         grid = self._majorant.grid(float(t[-1]), log_goal, lifted)
         if grid.size * n * len(t) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")
-        read = read_lifted if lifted else read_real
         modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
-        for rows_at, t_at in _chunks(n, len(t), grid.size):
-            rows = Rows(loss.rate[rows_at], loss.sigma[rows_at], np.full(len(loss.rate[rows_at]), c), loss.flipped)
-            k_re, k_im, k_err = read(rows, grid.part(rows_at), t[t_at])
-            times = loss.count[rows_at][:, None]
-            modulus[t_at] += (times * k_re).sum(axis=0)
-            phase[t_at] += (times * k_im).sum(axis=0)
+        for at in _chunks(n, len(t), grid.size):
+            rows = Rows(loss.rate[at], loss.sigma[at], np.full(len(loss.rate[at]), c), loss.flipped)
+            k_re, k_im, k_err = read(rows, grid.part(at), t)
+            times = loss.count[at][:, None]
+            modulus += (times * k_re).sum(axis=0)
+            phase += (times * k_im).sum(axis=0)
             size = times * (np.abs(k_re) + np.abs(k_im))
-            error[t_at] += (times * k_err + (8 + n) * UNIT * size).sum(axis=0)
+            error += (times * k_err + (8 + n) * UNIT * size).sum(axis=0)
         return LineValues(modulus, phase, error)
 
 
-def _chunks(rows: int, heights: int, size: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks of (rows, heights) whose product with the number of nodes stays below _CHUNK."""
-    t_each = max(1, min(heights, _CHUNK // size))
-    rows_each = max(1, min(rows, _CHUNK // (t_each * size)))
-    for i in range(0, rows, rows_each):
-        for j in range(0, heights, t_each):
-            yield slice(i, i + rows_each), slice(j, j + t_each)
+def _chunks(rows: int, heights: int, size: int) -> Iterator[slice]:
+    """Blocks of rows whose temporary arrays stay below _CHUNK elements."""
+    each = max(1, _CHUNK // (heights + 2 * math.isqrt(heights) * size))
+    for i in range(0, rows, each):
+        yield slice(i, i + each)

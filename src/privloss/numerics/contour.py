@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privloss.numerics.line import Line
-from privloss.numerics.small import UNIT
-from privloss.numerics.transform import Transform, Vertical, kappa_bound_epsilon, log_kappa
+from privloss.numerics.small import UNIT, Real
+from privloss.numerics.transform import LineValues, TooExpensive, Transform, Vertical, kappa_bound_epsilon, log_kappa
 
-MAX_NODES = 30_000
+MAX_NODES = 100_000
+_BLUR_NODES = (250_000, 60_000, 15_000, 4_000)
 _CHEAP = 48  # nodes below which more digits than asked for come free
 _FINEST, _COARSEST = 1e-13, 1e-4
 _BLUR_GOAL = 1e-9  # accuracy of the line once a blur limits the width anyway
@@ -184,15 +185,12 @@ def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Li
     cut, mu = _cut(vertical, missing(finest), step, last, guess, _CHEAP), 0.0
     if cut is None:
         cut = _cut(vertical, missing(need), step, last, max(guess, _CHEAP * step), MAX_NODES)
-    if cut is None:
-        lattice, height = None, MAX_NODES * step
-        wish = min(need, -math.log(_BLUR_GOAL)) - share - math.log(math.pi * height)
-        mu = math.sqrt(2 * max(wish, 1.0)) / height
-        transform = transform.blurred(mu)
-        vertical = transform.vertical(c)
-        cut = _Cut(MAX_NODES, vertical.decay(height))
-    t = step * np.arange(cut.nodes + 1)
-    values = vertical.line(t, math.exp(-finest))
+    if cut is not None:
+        t = step * np.arange(cut.nodes + 1)
+        values = vertical.line(t, math.exp(-finest))
+    else:
+        lattice = None
+        cut, mu, t, values = _blurred(transform, c, step, min(need, -math.log(_BLUR_GOAL)) - share)
     at_c = float(values.log_modulus[0])
     blur_growth = 0.5 * mu * mu * points * (points + 1) * (1 + 8 * UNIT)
     return Line(
@@ -207,6 +205,20 @@ def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Li
         lattice=lattice,
         mu=mu,
     )
+
+
+def _blurred(transform: Transform, c: float, step: float, wish: float) -> tuple[_Cut, float, Real, LineValues]:
+    """The line of the blurred transform, with as many nodes as can be afforded: the more, the smaller the blur."""
+    for nodes in _BLUR_NODES:
+        height = nodes * step
+        mu = math.sqrt(2 * max(wish - math.log(math.pi * height), 1.0)) / height
+        vertical = transform.blurred(mu).vertical(c)
+        t = step * np.arange(nodes + 1)
+        try:
+            return _Cut(nodes, vertical.decay(height)), mu, t, vertical.line(t, _BLUR_GOAL * 1e-2)
+        except TooExpensive:
+            continue
+    raise TooExpensive(f"a line of {_BLUR_NODES[-1]} nodes")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,154 @@
+"""Losses at +eps, -eps and 0: randomised response and the black boxes it dominates.
+
+P gives mass a to +eps, a e^-eps to -eps, w to 0 and delta to infinity, (a + a e^-eps + w = 1 - delta). An
+(eps, delta)-DP box is dominated by w = 0 (Kairouz-Oh-Viswanath); k-ary randomised response has w = (k-2) a e^-eps. With
+v = w/(1-delta),
+
+    M(z)/(1-delta) - 1 = (1 - v) expm1(eps z) (-expm1(-eps (z+1))) / (1 + e^-eps),
+
+a product, so nothing cancels. The law of Z is the same in both directions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.losses.base import PrivacyLoss
+from privloss.numerics.small import UNIT, Complex, Real, log1p_polar
+from privloss.numerics.transform import Lattice, LineValues, TooExpensive
+
+_MAX_WORK = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AtomsLoss(PrivacyLoss):
+    """Bundle over arrays `eps` > 0, `zero` (the share v of mass at 0), `delta` and `count`."""
+
+    eps: Real
+    zero: Real
+    delta: Real
+    count: Real
+    symmetric = True
+
+    def reversed(self) -> AtomsLoss:
+        return self
+
+    @property
+    def delta_inf(self) -> float:  # type: ignore[override]
+        return -math.expm1(float(self.count @ np.log1p(-self.delta)))
+
+    @property
+    def largest(self) -> float:  # type: ignore[override]
+        return float(self.count @ self.eps) * (1 + (4 + len(self.eps)) * UNIT)
+
+    @property
+    def lattice(self) -> Lattice | None:  # type: ignore[override]
+        """All losses multiples of one eps."""
+        if np.any(self.eps != self.eps[0]):
+            return None
+        if np.all(self.zero == 0):
+            return Lattice(float(self.eps[0]), 2, int(self.count.sum()) % 2)
+        return Lattice(float(self.eps[0]), 1, 0)
+
+    def vertical(self, c: float) -> _Vertical:
+        return _Vertical(self, c, None)
+
+    def lattice_vertical(self, c: float) -> _Vertical:
+        """The line of a homogeneous bundle, which ends at pi/spacing."""
+        return _Vertical(self, c, self.lattice)
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        eps = self.eps
+        high = (1 - self.zero) / (1 + np.exp(-eps))
+        logs = np.array([np.log(high) + c * eps, np.log(high) - eps - c * eps])
+        middle = np.log(np.maximum(self.zero, 1e-300))
+        top = np.maximum(np.maximum(logs[0], logs[1]), middle)
+        up, down, zero = np.exp(logs[0] - top), np.exp(logs[1] - top), np.where(self.zero > 0, np.exp(middle - top), 0.0)
+        total = up + down + zero
+        k1 = eps * (up - down) / total
+        k2 = eps**2 * (up + down) / total - k1**2
+        k = _k(eps, self.zero, np.array([c + 0j]))[0][:, 0] + np.log1p(-self.delta)
+        return float(self.count @ k), float(self.count @ k1), float(self.count @ k2)
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        re, _, error = _k(self.eps, self.zero, c + 0j)
+        lost = np.log1p(-self.delta)[:, None]
+        sizes = self.count @ (np.abs(re) + np.abs(lost))
+        return np.asarray(self.count @ (re + error + lost) + (4 + 2 * len(self.eps)) * UNIT * sizes)
+
+    def log_mgf_simple_upper(self, c: Real) -> Real:
+        return self.log_mgf_upper(c)
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        """One use, without the mass at infinity."""
+        if self.count.sum() != 1:
+            return None
+        e, zero, mass = float(self.eps[0]), float(self.zero[0]), 1 - float(self.delta[0])
+        if eps >= e:
+            return -np.inf, -np.inf
+        high = (1 - zero) / (1 + math.exp(-e))
+        terms = [high * -math.expm1(eps - e)]
+        if eps < 0:
+            terms.append(zero * -math.expm1(eps))
+        if eps < -e:
+            terms.append(high * math.exp(-e) * -math.expm1(eps + e))
+        value = mass * math.fsum(terms)
+        slack = 16 * UNIT * (1 + (abs(eps) + e) / (e - eps))
+        return math.log(value) - slack, math.log(value) + slack
+
+    def weakest(self) -> AtomsLoss:
+        best = int(np.argmax(self.eps))
+        return AtomsLoss(self.eps[[best]], self.zero[[best]], self.delta[[best]], np.ones(1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Vertical:
+    loss: AtomsLoss
+    c: float
+    lattice: Lattice | None
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        loss = self.loss
+        if len(loss.eps) * len(t) > _MAX_WORK:
+            raise TooExpensive("line of atoms")
+        modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
+        for eps, zero, delta, times in zip(loss.eps, loss.zero, loss.delta, loss.count, strict=True):
+            re, im, err = _k(np.array([eps]), np.array([zero]), self.c + 1j * t)
+            modulus += times * (re[0] + np.log1p(-delta))
+            phase += times * im[0]
+            error += times * (err[0] + 8 * UNIT * (np.abs(re[0]) + np.abs(im[0]) - np.log1p(-delta)))
+        size = len(loss.eps) * UNIT * (np.abs(modulus) + np.abs(phase))
+        return LineValues(modulus, phase, error + size)
+
+    def decay(self, t: float) -> float:
+        """Atoms do not decay for ever. On a lattice with spacing 2 eps |M| falls all the way to t = pi/(2 eps); with
+        an atom at 0 it falls and may rise again, so the larger of both ends bounds what lies between."""
+        if self.lattice is None:
+            return 0.0
+        end = math.pi / self.lattice.spacing
+        heights = np.array([0.0, min(t, end)] if self.lattice.stride == 2 else [0.0, min(t, end), end])
+        re, _, error = _k(self.loss.eps, self.loss.zero, self.c + 1j * heights)
+        fall = (re + error)[:, 1:].max(axis=1) - (re - error)[:, 0]
+        return float(self.loss.count @ np.minimum(fall, 0.0))
+
+
+def _k(eps: Real, zero: Real, z: Complex) -> tuple[Real, Real, Real]:
+    """Re K, Im K and error for delta = 0, arrays (eps, z), Re z > -1/2."""
+    eps, zero, z = eps[:, None], zero[:, None], z[None, :]
+    share = (1 - zero) / (1 + np.exp(-eps))
+    near = np.abs(eps * z) < 30.0
+    w = np.where(near, eps * z, 0.0)
+    first, second = np.expm1(w), -np.expm1(-(w + eps))
+    m1 = share * first * second
+    near_re, near_im = log1p_polar(m1.real, m1.imag)
+    rest = share * (1 + np.exp(-eps * (2 * z + 1))) + zero * np.exp(-eps * z)
+    far_re, far_im = (eps * z).real + np.log(np.maximum(np.abs(rest), 1e-300)), (eps * z).imag + np.angle(rest)
+    size = np.abs(eps * z)
+    moved = np.abs(w) * np.abs(first + 1) * np.abs(second) + np.abs(w + eps) * np.abs(first) * np.abs(1 - second)
+    near_error = UNIT * (32 * np.abs(m1) + 8 * share * moved) / np.exp(np.maximum(near_re, -600.0))
+    far_error = 32 * UNIT * (1 + size) / np.maximum(np.minimum(np.abs(rest), 1.0), 1e-300)
+    error = np.log1p(np.minimum(np.where(near, near_error, far_error), 1e300))
+    return np.where(near, near_re, far_re), np.where(near, near_im, far_im), error
