@@ -38,7 +38,13 @@ class AtomsLoss(PrivacyLoss):
 
     @property
     def delta_inf(self) -> float:  # type: ignore[override]
+        if self.delta_inf_exact:
+            return float(self.delta.max())
         return -math.expm1(float(self.count @ np.log1p(-self.delta)))
+
+    @property
+    def delta_inf_exact(self) -> bool:  # type: ignore[override]
+        return bool(self.count[self.delta > 0].sum() <= 1)
 
     @property
     def largest(self) -> float:  # type: ignore[override]

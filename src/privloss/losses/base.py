@@ -15,14 +15,15 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from privloss.numerics.small import Complex, Real
+from privloss.numerics.small import UNIT, Complex, Real
 from privloss.numerics.transform import Lattice, Vertical
 
 
 class PrivacyLoss(ABC):
     """A bundle of independent privacy losses of one kind."""
 
-    delta_inf: float = 0.0  # P[Z = inf] of the whole bundle
+    delta_inf: float = 0.0  # P[Z = inf] of the whole bundle, as a double
+    delta_inf_exact: bool = True  # whether that double is the exact value (no mass, or one step's own delta)
     largest: float = np.inf  # supremum of the finite part of Z
     lattice: Lattice | None = None  # the lattice Z lives on, if known and useful
     symmetric: bool = False  # Z has the same law in both directions
@@ -54,6 +55,12 @@ class PrivacyLoss(ABC):
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """log of lower and upper bounds on delta(eps) - delta_inf where a closed form exists, else None."""
         return None
+
+    @property
+    def delta_inf_bounds(self) -> tuple[float, float]:
+        """An interval for delta_inf; a point where it is known exactly."""
+        value = self.delta_inf
+        return (value, value) if self.delta_inf_exact else (value * (1 - 32 * UNIT), min(value * (1 + 32 * UNIT), 1.0))
 
     def log_mgf(self, z: complex | Complex) -> Complex:
         """K(z) for any complex z (imaginary part up to a multiple of 2 pi).

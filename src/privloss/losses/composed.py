@@ -22,7 +22,15 @@ class ComposedLoss(PrivacyLoss):
 
     @property
     def delta_inf(self) -> float:  # type: ignore[override]
-        return -math.expm1(sum(math.log1p(-p.delta_inf) if p.delta_inf < 1 else -math.inf for p in self.parts))
+        masses = [p.delta_inf for p in self.parts if p.delta_inf > 0]
+        if len(masses) <= 1:
+            return masses[0] if masses else 0.0
+        return -math.expm1(sum(math.log1p(-m) if m < 1 else -math.inf for m in masses))
+
+    @property
+    def delta_inf_exact(self) -> bool:  # type: ignore[override]
+        with_mass = [p for p in self.parts if p.delta_inf > 0]
+        return not with_mass or (len(with_mass) == 1 and with_mass[0].delta_inf_exact)
 
     @property
     def largest(self) -> float:  # type: ignore[override]

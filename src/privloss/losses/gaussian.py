@@ -48,7 +48,7 @@ class GaussianLoss(PrivacyLoss):
         low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
         if relative < 1e-12:
             return low - _SLACK * abs(low), high + _SLACK * abs(high)
-        return delta_bounds(self, eps, 1e-13)
+        return delta_bounds(self, eps, 1e-13)[0]
 
     def weakest(self) -> GaussianLoss:
         return self

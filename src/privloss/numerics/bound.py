@@ -16,10 +16,10 @@ privloss.errors.InvalidInput: 1.4 lies inside [1.25, 1.5], so the comparison is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any
+from typing import Any, overload
 
 from privloss.errors import InvalidInput
 
@@ -152,3 +152,42 @@ def largest(bounds: list[Bound]) -> Bound:
     method = " / ".join(dict.fromkeys(b.method for b in bounds if b.method))
     notes = tuple(dict.fromkeys(note for b in bounds for note in b.notes))
     return Bound(max(b.lower for b in bounds), max(b.upper for b in bounds), method, notes)
+
+
+class Bounds(Sequence[Bound]):
+    """Several bounds; `.lower` and `.upper` are lists, iterating gives `Bound`s, NumPy sees the upper ends."""
+
+    def __init__(self, items: Sequence[Bound]) -> None:
+        self._items = tuple(items)
+
+    @property
+    def lower(self) -> list[float]:
+        return [b.lower for b in self._items]
+
+    @property
+    def upper(self) -> list[float]:
+        return [b.upper for b in self._items]
+
+    @overload
+    def __getitem__(self, index: int) -> Bound: ...
+    @overload
+    def __getitem__(self, index: slice) -> Bounds: ...
+    def __getitem__(self, index: int | slice) -> Bound | Bounds:
+        return Bounds(self._items[index]) if isinstance(index, slice) else self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bounds) and self._items == other._items
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        import numpy as np
+
+        return np.array(self.upper, dtype=dtype)
+
+    def __repr__(self) -> str:
+        return f"Bounds([{', '.join(map(repr, self._items))}])"

@@ -57,25 +57,29 @@ class Solved:
     line: Line
 
 
-def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[float, float]:
-    """log of lower and upper bounds on delta(eps) (without any mass at infinity)."""
+def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tuple[float, float], float]:
+    """log of lower and upper bounds on delta(eps) (without any mass at infinity), and the blur that was used."""
     if eps >= transform.largest:
-        return -math.inf, -math.inf
+        return (-math.inf, -math.inf), 0.0
     saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
     line = _build(transform, saddle, eps, tolerance)
     reading = line.read(np.array([eps]))
     upper = min(float(reading.log_upper()[0]), _moments_bound(line, eps))
-    return min(float(reading.log_lower()[0]), upper), upper
+    return (min(float(reading.log_lower()[0]), upper), upper), line.mu
 
 
-def epsilon_bounds(transform: Transform, log_delta: float, tolerance: float) -> Solved:
-    """(lower, upper) with delta(upper) <= delta <= delta(lower); may be negative."""
+def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float) -> Solved:
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), delta known by its `level`, an interval of logs.
+
+    The ends may be negative.
+    """
+    log_delta = level[0]
     saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
     line = _build(transform, saddle, saddle.eps, tolerance * min(max(saddle.c * abs(saddle.eps), 1e-3), 1e3))
     root = _root(line, log_delta, saddle)
     reading = line.read(np.array([root]))
     unit = 1.02 / max(float(reading.value[0]), 1e-300) / saddle.c  # slope of -log delta is at least c near the saddle
-    upper, lower = _safe_ends(line, log_delta, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
+    upper, lower = _safe_ends(line, level, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
     upper = min(upper, kappa_bound_epsilon(line.c, line.log_mgf_upper, log_delta), transform.largest)
     return Solved(min(lower, upper), upper, line)
 
@@ -263,29 +267,36 @@ def _cut(
 
 
 def _root(line: Line, log_delta: float, saddle: _Saddle) -> float:
-    """Where the computed value equals delta (no guarantee needed: `_safe_ends` gives the guarantee)."""
+    """Where the computed value equals delta (no guarantee needed: `_safe_ends` gives the guarantee).
+
+    Secant steps on log delta, which is nearly straight, kept inside the bracket found so far.
+    """
     eps, slope = saddle.eps, saddle.c
+    low, high = -math.inf, line.largest
     before: tuple[float, float] | None = None
-    for _ in range(60):
+    for _ in range(200):
         miss = line.log_value(eps) - log_delta
+        low, high = (eps, high) if miss > 0 else (low, eps)
         if before is not None and eps != before[0]:
             slope = max((before[1] - miss) / (eps - before[0]), 0.2 * saddle.c)
         before = (eps, miss)
         move = miss / slope
-        eps += move
         if abs(move) <= 1e-15 * abs(eps) or abs(miss) < 2e-16 * abs(log_delta):
             break
+        if not low < eps + move < high and math.isfinite(low) and math.isfinite(high):
+            move = 0.5 * (low + high) - eps
+        eps += move
     return eps
 
 
-def _safe_ends(line: Line, log_delta: float, root: float, up: float, down: float) -> tuple[float, float]:
+def _safe_ends(line: Line, level: tuple[float, float], root: float, up: float, down: float) -> tuple[float, float]:
     """Step away from the root until delta_upper(upper) <= delta and delta_lower(lower) >= delta."""
     least = max(2 * UNIT * abs(root), 1e-300)
     up, down = max(up, least), max(down, least)
     for _ in range(80):
         reading = line.read(np.array([root + up, root - down]))
-        high_met = bool(reading.log_upper()[0] <= log_delta)
-        low_met = bool(reading.log_lower()[1] >= log_delta)
+        high_met = bool(reading.log_upper()[0] <= level[0])
+        low_met = bool(reading.log_lower()[1] >= level[1])
         if high_met and low_met:
             return root + up, root - down
         up *= 1.0 if high_met else 2.0

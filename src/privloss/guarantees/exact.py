@@ -1,0 +1,216 @@
+"""The exact accountant: epsilon(delta) and delta(epsilon) of a plan.
+
+Routes, tried in order, each named in the answer's `method`:
+
+1. a closed form (one release of one kind; any number of Gaussians);
+2. the contour integral of K (`numerics.contour`), on the lattice of the losses where they have one, otherwise on the
+   whole line, blurred by a tiny Gaussian if the line does not decay;
+3. Renyi moments for boxes of which only a curve is known;
+4. as a last resort the moments bound above and a single step below: wide, never wrong, never slow.
+
+Both directions are covered: the answer is the larger of P against Q and Q against P.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from privloss.errors import InvalidInput, Unsupported
+from privloss.guarantees import moments
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.composed import ComposedLoss
+from privloss.losses.dominate import WorstNeighbours, worst_neighbours
+from privloss.mechanisms.plan import ADJACENCIES, Plan
+from privloss.numerics import check
+from privloss.numerics.bound import Bound, Bounds, exactly, largest
+from privloss.numerics.contour import Solved, delta_bounds, epsilon_bounds, surely_at_most
+from privloss.numerics.small import UNIT
+from privloss.numerics.solve import decreasing_root
+from privloss.numerics.transform import TooExpensive
+
+CLOSED = "closed form"
+LATTICE = "exact privacy loss (lattice contour)"
+CONTOUR = "exact privacy loss (contour)"
+BLURRED = "exact privacy loss (blurred contour)"
+TRIVIAL = "definition"
+WIDE = "moments bound above, one step below"
+
+
+def epsilon(
+    plan: Plan, delta: Any, *, adjacency: str | None = None, tolerance: float = 1e-10, certify: bool = False
+) -> Bound | Bounds:
+    """The least eps such that the plan is (eps, delta)-DP."""
+    worst = _prepare(plan, adjacency, tolerance, certify)
+    return _each("delta", delta, dict(low=0, high=1), lambda d: _epsilon(worst, d, tolerance))
+
+
+def delta(
+    plan: Plan, epsilon: Any, *, adjacency: str | None = None, tolerance: float = 1e-10, certify: bool = False
+) -> Bound | Bounds:
+    """The least delta such that the plan is (epsilon, delta)-DP."""
+    worst = _prepare(plan, adjacency, tolerance, certify)
+    return _each("epsilon", epsilon, dict(low=0), lambda e: _delta(worst, e, tolerance))
+
+
+def _prepare(plan: Plan, adjacency: str | None, tolerance: float, certify: bool) -> WorstNeighbours:
+    check.number("tolerance", tolerance, low=1e-15, high=0.1)
+    if certify is not False:
+        raise Unsupported(f"certify = {certify!r}: certified answers are not supported by this release yet.")
+    chosen = plan.adjacency if adjacency is None else check.choice("adjacency", adjacency, ADJACENCIES)
+    return worst_neighbours(plan, chosen)
+
+
+def _each(name: str, value: Any, rule: dict[str, float], answer: Callable[[float], Bound]) -> Bound | Bounds:
+    """One answer, or one for every entry of an array; everything is checked before anything is computed."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        if isinstance(value, np.ndarray):  # zero-dimensional
+            value = value.item()
+        return answer(check.number(name, value, **rule))
+    values = list(value)
+    if not values:
+        raise InvalidInput(f"{name} = {value!r}: must not be empty.")
+    return Bounds([answer(v) for v in [check.number(f"{name}[{i}]", v, **rule) for i, v in enumerate(values)]])
+
+
+def _directions(loss: ComposedLoss) -> list[ComposedLoss]:
+    return [loss] if loss.symmetric else [loss, loss.reversed()]
+
+
+# -- epsilon -----------------------------------------------------------------------------------------------------------
+
+
+def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
+    if delta == 1 or (not worst.loss.parts and worst.curve.empty):
+        return exactly(0.0, TRIVIAL)
+    if worst.curve.empty:
+        return _exact_epsilon(worst.loss, delta, tolerance)
+    return moments.epsilon(worst, delta, lambda loss: _exact_epsilon(loss, delta, tolerance))
+
+
+def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
+    if not loss.parts:
+        return exactly(0.0, TRIVIAL)
+    answers: list[Bound] = []
+    solved: Solved | None = None
+    for direction in _directions(loss):
+        level = _finite_level(direction, delta)
+        if level is None:
+            return exactly(math.inf, TRIVIAL, ("delta is below the mass of infinite loss",))
+        try:
+            if solved is not None and surely_at_most(direction, answers[0].lower, level[0], solved.line):
+                continue
+        except TooExpensive:
+            pass
+        answer, solved = _one_direction(direction, level, tolerance)
+        answers.append(answer)
+    return largest(answers)
+
+
+def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> tuple[Bound, Solved | None]:
+    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
+    if math.isinf(level[0]):
+        top = max(loss.largest, 0.0)
+        if math.isinf(level[1]):  # delta = delta_inf exactly: the supremum of the finite loss
+            return Bound(top * (1 - 64 * UNIT) if top < math.inf else top, top, TRIVIAL), None
+        lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
+        return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",)), None
+    if loss.hockey_stick(1.0) is not None:
+        return _closed_epsilon(loss, level), None
+    try:
+        solved = epsilon_bounds(loss, level, tolerance)
+    except TooExpensive:
+        return _wide_epsilon(loss, level), None
+    notes = () if solved.line.mu == 0 else (f"line blurred by a Gaussian with mu = {solved.line.mu:.2g}",)
+    method = CONTOUR if solved.line.mu == 0 else BLURRED
+    method = LATTICE if solved.line.lattice is not None else method
+    return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, notes), solved
+
+
+def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
+    def bounds(eps: float) -> tuple[float, float]:
+        return loss.hockey_stick(eps) or (-math.inf, 0.0)
+
+    start = loss.largest if math.isfinite(loss.largest) else 1.0
+    lower, upper = decreasing_root(bounds, level, max(start, 1e-300))
+    return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), CLOSED)
+
+
+def _finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None:
+    """Logs of bounds on delta - delta_inf (-inf for "perhaps nothing left"); None if that is surely negative."""
+    low_inf, high_inf = loss.delta_inf_bounds
+    if delta < low_inf or low_inf == 1:
+        return None
+    # a difference of two doubles is rounded once, and its sign is exact
+    low, high = (delta - high_inf) * (1 - 2 * UNIT), (delta - low_inf) * (1 + 2 * UNIT)
+    log_low = math.log(low) if low > 0 else -math.inf
+    log_high = math.log(high) if high > 0 else -math.inf
+    return log_low * (1 + 2 * UNIT * math.copysign(1, -log_low)), log_high * (1 + 2 * UNIT * math.copysign(1, log_high))
+
+
+def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
+    upper = max(moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0]), 0.0)
+    lower = 0.0
+    for part in loss.parts:
+        one = part.weakest()
+        lower = max(lower, _closed_epsilon(ComposedLoss((one,)), level).lower)
+    return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), WIDE, ("the plan is beyond the exact engine",))
+
+
+# -- delta -------------------------------------------------------------------------------------------------------------
+
+
+def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
+    if not worst.loss.parts and worst.curve.empty:
+        return exactly(0.0, TRIVIAL)
+    if worst.curve.empty:
+        return _exact_delta(worst.loss, eps, tolerance)
+    return moments.delta(worst, eps, lambda loss: _exact_delta(loss, eps, tolerance))
+
+
+def _exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+    if not loss.parts:
+        return exactly(0.0, TRIVIAL)
+    return largest([_delta_one_direction(direction, eps, tolerance) for direction in _directions(loss)])
+
+
+def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+    if loss.delta_inf == 1:
+        return exactly(1.0, TRIVIAL)
+    notes: tuple[str, ...] = ()
+    closed = loss.hockey_stick(eps)
+    if closed is not None:
+        logs, method = closed, CLOSED
+    else:
+        try:
+            logs, mu = delta_bounds(loss, eps, tolerance)
+            method = LATTICE if loss.lattice is not None and mu == 0 else CONTOUR if mu == 0 else BLURRED
+            notes = () if mu == 0 else (f"line blurred by a Gaussian with mu = {mu:.2g}",)
+        except TooExpensive:
+            logs, method = _wide_delta(loss, eps), WIDE
+            notes = ("the plan is beyond the exact engine",)
+    low_inf, high_inf = loss.delta_inf_bounds
+    lower, upper = _exp_down(logs[0]), _exp_up(logs[1])
+    lower = (lower + low_inf) * (1 - 2 * UNIT) if lower > 0 and low_inf > 0 else max(lower, low_inf)
+    upper = (upper + high_inf) * (1 + 2 * UNIT) if upper > 0 and high_inf > 0 else max(upper, high_inf)
+    return Bound(min(lower, 1.0), min(upper, 1.0), method, notes)
+
+
+def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
+    upper = min(moments.log_delta_upper(loss.log_mgf_simple_upper, None, eps), 0.0)
+    singles = [part.weakest().hockey_stick(eps) for part in loss.parts if part.delta_inf == 0]
+    return max((s[0] for s in singles if s is not None), default=-math.inf), upper
+
+
+def _exp_down(log: float) -> float:
+    return math.exp(log) * (1 - 2 * UNIT * (abs(log) + 2)) if log > -700 else 0.0
+
+
+def _exp_up(log: float) -> float:
+    """e^log rounded up; below the smallest double, the smallest double."""
+    if log == -math.inf:
+        return 0.0
+    return max(math.exp(log) * (1 + 2 * UNIT * (abs(log) + 2)), 5e-324) if log > -700 else math.exp(log) + 5e-324

@@ -1,0 +1,86 @@
+"""A loss with a single finite value: K(z) = log_mass + z * value, the rest of the mass at infinity.
+
+This is what remains without noise. Revealing a Poisson sample: with q the record is seen (infinite loss), otherwise
+Z = log(1-q), so log_mass = value = log(1-q); against that, Q against P, Z = -log(1-q) always. An (0, delta)-DP box: mass
+1 - delta at 0. Revealing everything: log_mass = -inf.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.losses.base import PrivacyLoss
+from privloss.numerics.small import UNIT, Real
+from privloss.numerics.transform import LineValues
+
+
+@dataclass(frozen=True)
+class PointLoss(PrivacyLoss):
+    """Sums over steps of the log of the finite mass and of the value of the loss."""
+
+    log_mass: float
+    value: float
+    seen: float | None = None  # 1 - mass, if known exactly (a single step)
+
+    def reversed(self) -> PointLoss:
+        """K(-1 - z) = (log_mass - value) - z value."""
+        if math.isinf(self.log_mass):
+            return self
+        if self.log_mass == self.value:  # nothing is ever seen for certain from this side
+            return PointLoss(0.0, -self.value, 0.0)
+        return PointLoss(min(self.log_mass - self.value, 0.0), -self.value, self.seen if self.value == 0 else None)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.value == 0 or math.isinf(self.log_mass)
+
+    @property
+    def delta_inf(self) -> float:  # type: ignore[override]
+        return -math.expm1(self.log_mass) if self.seen is None else self.seen
+
+    @property
+    def delta_inf_exact(self) -> bool:  # type: ignore[override]
+        return self.seen is not None or math.isinf(self.log_mass)
+
+    @property
+    def largest(self) -> float:  # type: ignore[override]
+        return self.value
+
+    def vertical(self, c: float) -> _Vertical:
+        return _Vertical(self.log_mass + c * self.value, self.value)
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        return self.log_mass + c * self.value, self.value, 0.0
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        return np.asarray(self.log_mass + c * self.value + 8 * UNIT * (abs(self.log_mass) + np.abs(c * self.value)))
+
+    def log_mgf_simple_upper(self, c: Real) -> Real:
+        return self.log_mgf_upper(c)
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        """delta(eps) = mass (1 - e^(eps - value)), without the mass at infinity."""
+        if eps >= self.value or math.isinf(self.log_mass):
+            return -math.inf, -math.inf
+        log_delta = self.log_mass + math.log(-math.expm1(eps - self.value))
+        slack = 16 * UNIT * (1 + abs(self.log_mass) + (abs(eps) + abs(self.value)) / (self.value - eps))
+        return log_delta - slack, log_delta + slack
+
+    def weakest(self) -> PointLoss:
+        return self
+
+
+@dataclass(frozen=True)
+class _Vertical:
+    log_modulus: float
+    value: float
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        error = 8 * UNIT * (abs(self.log_modulus) + abs(self.value) * t)
+        return LineValues(np.full_like(t, self.log_modulus), self.value * t, error)
+
+    def decay(self, t: float) -> float:
+        return 0.0

@@ -1,0 +1,1 @@
+"""Room 1, what ran: frozen descriptions, no numerics."""
