@@ -38,6 +38,7 @@ CONTOUR = "exact privacy loss (contour)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
 WIDE = "moments bound above, one step below"
+_POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
 
 def epsilon(
@@ -100,6 +101,8 @@ def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
         level = _finite_level(direction, delta)
         if level is None:
             return exactly(math.inf, TRIVIAL, ("delta is below the mass of infinite loss",))
+        if answers and direction.largest <= answers[0].lower:
+            continue
         try:
             if solved is not None and surely_at_most(direction, answers[0].lower, level[0], solved.line):
                 continue
@@ -127,7 +130,11 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
     notes = () if solved.line.mu == 0 else (f"line blurred by a Gaussian with mu = {solved.line.mu:.2g}",)
     method = CONTOUR if solved.line.mu == 0 else BLURRED
     method = LATTICE if solved.line.lattice is not None else method
-    return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, notes), solved
+    answer = Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, notes)
+    if answer.relative_width > _POOR:
+        other = _wide_epsilon(loss, level)
+        return Bound(max(answer.lower, other.lower), min(answer.upper, other.upper), f"{method}; {WIDE}", notes), solved
+    return answer, solved
 
 
 def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:

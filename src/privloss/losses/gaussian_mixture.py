@@ -101,7 +101,7 @@ class GaussianMixtureLoss(PrivacyLoss):
             share = q
             rise = math.expm1(min(eps, 700.0)) / q
             shifted = math.log1p(rise) if eps <= 700 else eps - math.log(q)
-            wobble = 8 * UNIT * (1 + abs(shifted) + abs(rise) / (1 + rise) + abs(rise) / (1 + rise) ** 2)
+            wobble = 8 * UNIT * (1 + abs(shifted) + 2 * min(abs(rise) / (1 + rise), 1 / q))
         low, _ = plain.hockey_stick(shifted + wobble)
         _, high = plain.hockey_stick(shifted - wobble)
         slack = 8 * UNIT * (1 + abs(math.log(share)) + (1 / share if self.flipped else 0.0))

@@ -75,10 +75,11 @@ class Nodes:
         tilted, weight = np.exp(exponent - scale), np.exp(np.real(self.log_weight))
         unscaled, mean = scale[:, 0] == 0, np.real(self.mean)
         total = tilted.sum(axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            m1 = (weight * np.real(exp_minus_1_minus(cz))).sum(axis=1) + c * mean
-            first = (weight * np.expm1(cz) * z).sum(axis=1) + mean
-        m1 = np.where(unscaled, m1, 0.0)
+        small = np.abs(cz) < 0.25
+        tame = np.where(small, cz, 0.0)
+        excess = np.where(small, weight * np.real(exp_minus_1_minus(tame)), tilted - weight * (1 + cz))
+        m1 = np.where(unscaled, excess.sum(axis=1) + c * mean, 0.0)
+        first = (np.where(small, weight * np.expm1(tame), tilted - weight) * z).sum(axis=1) + mean
         k = np.where(unscaled, np.log1p(m1), scale[:, 0] + np.log(total))
         k1 = np.where(unscaled, first / (1 + m1), (tilted * z).sum(axis=1) / total)
         return k, k1, (tilted * z * z).sum(axis=1) / total - k1 * k1

@@ -26,22 +26,28 @@ _STEPS = np.array([-7.0, -3.5, 1.0, 2.5, 6.0])  # where to look for image bounds
 
 @dataclass(frozen=True)
 class _Saddle:
-    """The real point c where e^(K(z) - eps z)/(z(z+1)) is least on the axis, and the shape there."""
+    """The real point c where (e^K(z) - e^K(0)) e^(-eps z)/(z(z+1)) is least on the axis, and the shape there.
+
+    The mass that stays at Z = 0 adds nothing to delta but would drown a few rare hits in e^K, so it is taken out:
+    G = log(e^(K - K(0)) - 1) + K(0), which is K itself wherever K is large.
+    """
 
     c: float
     eps: float
     k: float
-    curvature: float  # K'' + 1/c^2 + 1/(c+1)^2
+    log_share: float  # log of delta / e^(K(c) - c eps) in the saddle point approximation
+    curvature: float  # G'' + 1/c^2 + 1/(c+1)^2
 
     @classmethod
-    def at(cls, transform: Transform, c: float) -> _Saddle:
+    def at(cls, transform: Transform, c: float, k_zero: float) -> _Saddle:
         k, k1, k2 = transform.moments(c)
-        return cls(c, k1 - 1 / c - 1 / (c + 1), k, max(k2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2)
-
-    @property
-    def log_share(self) -> float:
-        """log of delta / e^(K(c) - c eps) in the saddle point approximation."""
-        return -math.log(self.c) - math.log1p(self.c) - 0.5 * math.log(2 * math.pi * self.curvature)
+        rise = k - k_zero
+        rest = -math.expm1(-rise) if rise > 0 else math.nan  # 1 - e^-(K - K(0))
+        slope = k1 / rest
+        spread = k2 / rest - (k1 / rest) ** 2 * math.exp(-rise) if rise > 0 else math.nan
+        curvature = max(spread, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
+        share = math.log(rest) - math.log(c) - math.log1p(c) - 0.5 * math.log(2 * math.pi * curvature)
+        return cls(c, slope - 1 / c - 1 / (c + 1), k, share, curvature)
 
     @property
     def log_delta(self) -> float:
@@ -75,9 +81,16 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     """
     log_delta = level[0]
     saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
+    if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already: then eps = 0, and no line passes through it
+        zero = _find(transform, lambda s: s.eps * s.c, rising=True)
+        line = _build(transform, zero, 0.0, tolerance)
+        if line.read(np.zeros(1)).log_upper()[0] <= log_delta:
+            return Solved(-math.inf, 0.0, line)
     line = _build(transform, saddle, saddle.eps, tolerance * min(max(saddle.c * abs(saddle.eps), 1e-3), 1e3))
     root = _root(line, log_delta, saddle)
     reading = line.read(np.array([root]))
+    if not math.isfinite(root) or not reading.value[0] > 0:
+        raise TooExpensive("no line found")
     unit = 1.02 / max(float(reading.value[0]), 1e-300) / saddle.c  # slope of -log delta is at least c near the saddle
     upper, lower = _safe_ends(line, level, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
     upper = min(upper, kappa_bound_epsilon(line.c, line.log_mgf_upper, log_delta), transform.largest)
@@ -128,18 +141,13 @@ def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) 
     Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
     """
     lattice = transform.lattice
-    if lattice is not None:
-        ceiling = 60.0 / lattice.spacing
-    elif math.isfinite(transform.largest):
-        ceiling = 1e11 / max(transform.largest, 1e-300)
-    else:
-        ceiling = 1e15
+    ceiling = 60.0 / lattice.spacing if lattice is not None else 1e16
     low, high = math.log(1e-14), math.log(ceiling)
-    _, _, variance = transform.moments(0.0)
+    k_zero, _, variance = transform.moments(0.0)
     x = min(max(math.log(5.0) - 0.5 * math.log(max(variance, 1e-300)), low + 1), high - 1)
     before: tuple[float, float] | None = None
     for _ in range(80):
-        saddle = _Saddle.at(transform, math.exp(x))
+        saddle = _Saddle.at(transform, math.exp(x), k_zero)
         error = miss(saddle)
         error = (error if rising else -error) if not math.isnan(error) else math.inf
         if abs(error) < 0.25:
@@ -163,6 +171,8 @@ def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) 
 def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Line:
     """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where that is cheap."""
     c, k = saddle.c, saddle.k
+    if not math.isfinite(saddle.eps) or not math.isfinite(saddle.log_share):
+        raise TooExpensive("no saddle found")
     need, finest = -math.log(min(max(goal / 16, _FINEST), _COARSEST)), -math.log(_FINEST)
     share = saddle.log_share + min(0.0, c * (saddle.eps - eps))
     points = c + _STEPS / math.sqrt(saddle.curvature)
@@ -175,6 +185,8 @@ def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Li
     if math.isfinite(transform.largest):
         right = min(right, (transform.largest - eps) * (1 + 1e-9) + 1e-300)
     period = max(float(reach[left].min()), right, 1e-300)
+    if not math.isfinite(period):
+        raise TooExpensive("no period found")
     lattice, last = transform.lattice, math.inf
     if lattice is not None:
         cells = 2 * math.ceil(period / lattice.spacing / 2) + 1  # odd: no node at pi/h to be shared
@@ -216,13 +228,15 @@ def _blurred(transform: Transform, c: float, step: float, wish: float) -> tuple[
     for nodes in _BLUR_NODES:
         height = nodes * step
         mu = math.sqrt(2 * max(wish - math.log(math.pi * height), 1.0)) / height
+        if not mu * c < 1.0:  # so much blur would say nothing
+            break
         vertical = transform.blurred(mu).vertical(c)
         t = step * np.arange(nodes + 1)
         try:
             return _Cut(nodes, vertical.decay(height)), mu, t, vertical.line(t, _BLUR_GOAL * 1e-2)
         except TooExpensive:
             continue
-    raise TooExpensive(f"a line of {_BLUR_NODES[-1]} nodes")
+    raise TooExpensive("no blur is small enough")
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,14 @@ class Reading:
     below: Real
 
     def log_upper(self) -> Real:
-        with np.errstate(divide="ignore"):
-            return self.log_scale + np.log(np.maximum(self.value + self.above, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = self.log_scale + np.log(np.maximum(self.value + self.above, 0.0))
+        return np.where(np.isnan(log), np.inf, log)
 
     def log_lower(self) -> Real:
-        with np.errstate(divide="ignore"):
-            return self.log_scale + np.log(np.maximum(self.value - self.below, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = self.log_scale + np.log(np.maximum(self.value - self.below, 0.0))
+        return np.where(np.isnan(log), -np.inf, log)
 
     def log_value(self) -> Real:
         with np.errstate(divide="ignore"):
@@ -111,7 +113,11 @@ class Line:
         return float(self.values.log_modulus[0]) - self.c * eps + np.log(max(value, 1e-300))
 
     def read(self, eps: Real) -> Reading:
-        """delta at each eps, with its errors."""
+        """delta at each eps, with its errors (an overflow makes a bound infinite or NaN, and then no bound at all)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._read(eps)
+
+    def _read(self, eps: Real) -> Reading:
         start = eps if self.lattice is None else self.lattice.next_above(eps)
         turned = np.exp(1j * (self.values.phase - start[:, None] * self.t))
         fixed, per_eps = self._relative
