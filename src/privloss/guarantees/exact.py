@@ -21,7 +21,6 @@ import numpy as np
 
 from privloss.errors import InvalidInput, Unsupported
 from privloss.guarantees import moments
-from privloss.losses.base import PrivacyLoss
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.dominate import WorstNeighbours, worst_neighbours
 from privloss.mechanisms.plan import ADJACENCIES, Plan
@@ -46,7 +45,7 @@ def epsilon(
 ) -> Bound | Bounds:
     """The least eps such that the plan is (eps, delta)-DP."""
     worst = _prepare(plan, adjacency, tolerance, certify)
-    return _each("delta", delta, dict(low=0, high=1), lambda d: _epsilon(worst, d, tolerance))
+    return _each("delta", delta, 1.0, lambda d: _epsilon(worst, d, tolerance))
 
 
 def delta(
@@ -54,7 +53,7 @@ def delta(
 ) -> Bound | Bounds:
     """The least delta such that the plan is (epsilon, delta)-DP."""
     worst = _prepare(plan, adjacency, tolerance, certify)
-    return _each("epsilon", epsilon, dict(low=0), lambda e: _delta(worst, e, tolerance))
+    return _each("epsilon", epsilon, math.inf, lambda e: _delta(worst, e, tolerance))
 
 
 def _prepare(plan: Plan, adjacency: str | None, tolerance: float, certify: bool) -> WorstNeighbours:
@@ -65,16 +64,18 @@ def _prepare(plan: Plan, adjacency: str | None, tolerance: float, certify: bool)
     return worst_neighbours(plan, chosen)
 
 
-def _each(name: str, value: Any, rule: dict[str, float], answer: Callable[[float], Bound]) -> Bound | Bounds:
+def _each(name: str, value: Any, high: float, answer: Callable[[float], Bound]) -> Bound | Bounds:
     """One answer, or one for every entry of an array; everything is checked before anything is computed."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         if isinstance(value, np.ndarray):  # zero-dimensional
             value = value.item()
-        return answer(check.number(name, value, **rule))
+        return answer(check.number(name, value, low=0, high=high))
     values = list(value)
     if not values:
         raise InvalidInput(f"{name} = {value!r}: must not be empty.")
-    return Bounds([answer(v) for v in [check.number(f"{name}[{i}]", v, **rule) for i, v in enumerate(values)]])
+    return Bounds(
+        [answer(v) for v in [check.number(f"{name}[{i}]", v, low=0, high=high) for i, v in enumerate(values)]]
+    )
 
 
 def _directions(loss: ComposedLoss) -> list[ComposedLoss]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from privloss.losses.atoms import AtomsLoss
+from privloss.losses.base import PrivacyLoss
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.curve import RenyiCurve
 from privloss.losses.dominate import WorstNeighbours
@@ -50,7 +51,7 @@ def epsilon_upper(log_mgf: LogMgf, points: Real | None, log_delta: float) -> flo
     def value(c: Real) -> Real:
         k = log_mgf(c)
         with np.errstate(invalid="ignore", over="ignore"):
-            return (k + log_kappa(c) - log_delta) / c + 16 * UNIT * (np.abs(k) + abs(log_delta) + 1) / c
+            return np.asarray((k + log_kappa(c) - log_delta) / c + 16 * UNIT * (np.abs(k) + abs(log_delta) + 1) / c)
 
     return _best(value, points)
 
@@ -97,7 +98,9 @@ def _all_moments(worst: WorstNeighbours, delta: float) -> float:
     left = delta - worst.loss.delta_inf * (1 + 16 * UNIT)
     if left <= 0:
         return math.inf
-    found = [epsilon_upper(_joined(worst.loss, worst.curve, f), worst.curve.points, math.log(left)) for f in (False, True)]
+    found = [
+        epsilon_upper(_joined(worst.loss, worst.curve, f), worst.curve.points, math.log(left)) for f in (False, True)
+    ]
     return max(0.0, *found)
 
 
@@ -111,7 +114,8 @@ def _boxed(loss: ComposedLoss, eps: float, delta: float) -> ComposedLoss:
     if not eps <= 700:
         return ComposedLoss((AtomsLoss(*(np.array([x]) for x in (1.0, 0.0, 1 - UNIT, 1.0))),))
     box = [np.array([x]) for x in (eps, 0.0, delta, 1.0)]
-    parts, merged = [], False
+    parts: list[PrivacyLoss] = []
+    merged = False
     for part in loss.parts:
         if isinstance(part, AtomsLoss):
             columns = zip((part.eps, part.zero, part.delta, part.count), box, strict=True)

@@ -72,7 +72,11 @@ class AtomsLoss(PrivacyLoss):
         logs = np.array([np.log(high) + c * eps, np.log(high) - eps - c * eps])
         middle = np.log(np.maximum(self.zero, 1e-300))
         top = np.maximum(np.maximum(logs[0], logs[1]), middle)
-        up, down, zero = np.exp(logs[0] - top), np.exp(logs[1] - top), np.where(self.zero > 0, np.exp(middle - top), 0.0)
+        up, down, zero = (
+            np.exp(logs[0] - top),
+            np.exp(logs[1] - top),
+            np.where(self.zero > 0, np.exp(middle - top), 0.0),
+        )
         total = up + down + zero
         k1 = eps * (up - down) / total
         k2 = eps**2 * (up + down) / total - k1**2
@@ -104,6 +108,12 @@ class AtomsLoss(PrivacyLoss):
         value = mass * math.fsum(terms)
         slack = 16 * UNIT * (1 + (abs(eps) + e) / (e - eps))
         return math.log(value) - slack, math.log(value) + slack
+
+    def mean_bounds(self) -> tuple[float, float]:
+        """(1 - v) eps tanh(eps/2) each."""
+        mean = float(self.count @ ((1 - self.zero) * self.eps * np.tanh(0.5 * self.eps)))
+        slack = (32 + len(self.eps)) * UNIT * mean
+        return mean - slack, mean + slack
 
     def weakest(self) -> AtomsLoss:
         best = int(np.argmax(self.eps))

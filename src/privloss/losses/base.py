@@ -52,6 +52,10 @@ class PrivacyLoss(ABC):
     def weakest(self) -> PrivacyLoss:
         """One copy of the least private member, with `hockey_stick` in closed form: a lower bound on the bundle."""
 
+    @abstractmethod
+    def mean_bounds(self) -> tuple[float, float]:
+        """An interval for the mean loss E[Z], given that nothing has infinite loss."""
+
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """log of lower and upper bounds on delta(eps) - delta_inf where a closed form exists, else None."""
         return None

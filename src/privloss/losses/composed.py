@@ -58,6 +58,12 @@ class ComposedLoss(PrivacyLoss):
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         return self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
 
+    def mean_bounds(self) -> tuple[float, float]:
+        each = [p.mean_bounds() for p in self.parts]
+        low, high = sum(m[0] for m in each), sum(m[1] for m in each)
+        slack = 2 * len(each) * UNIT * sum(abs(m[1]) for m in each)
+        return low - slack, high + slack
+
     def weakest(self) -> ComposedLoss:
         raise NotImplementedError("ask the parts")
 

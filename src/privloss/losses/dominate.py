@@ -7,7 +7,7 @@ Dominating pairs compose: if (P_i, Q_i) dominates step i for all inputs, the pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
 from privloss.mechanisms.sampling import PoissonSampled
-
+from privloss.numerics.small import Real
 
 _REVEALED = (-math.inf, 0.0, 1.0, 1)  # a point loss without finite mass
 
@@ -67,12 +67,17 @@ class _Collected:
             single = self.points[0][2] if len(self.points) == 1 and self.points[0][3] == 1 else None
             parts.append(PointLoss(log_mass, value, single))
         if self.mixtures:
-            parts.append(GaussianMixtureLoss(*(np.array(column, dtype=float) for column in zip(*self.mixtures, strict=True))))
+            rate, sigma, count = _columns(self.mixtures)
+            parts.append(GaussianMixtureLoss(rate, sigma, count))
         if self.laplace:
-            parts.append(LaplaceLoss(*(np.array(column, dtype=float) for column in zip(*self.laplace, strict=True))))
+            parts.append(LaplaceLoss(*_columns(self.laplace)))
         if self.atoms:
-            parts.append(AtomsLoss(*(np.array(column, dtype=float) for column in zip(*self.atoms, strict=True))))
+            parts.append(AtomsLoss(*_columns(self.atoms)))
         return parts
+
+
+def _columns(rows: Sequence[tuple[float, ...]]) -> list[Real]:
+    return [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
 
 
 def worst_neighbours(plan: Plan, adjacency: str) -> WorstNeighbours:
@@ -126,7 +131,11 @@ def _reciprocal_square(sigma: float) -> float:
 
 def _gaussian(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
     sigma, text = relative_noise(mechanism, adjacency)
-    _say(found, "Gaussian pair N(0) against N(sensitivity) (Cor. gauss_adp_exact_multi)", f"gaussian: {text}; no sampling")
+    _say(
+        found,
+        "Gaussian pair N(0) against N(sensitivity) (Cor. gauss_adp_exact_multi)",
+        f"gaussian: {text}; no sampling",
+    )
     mu_squared = times * _reciprocal_square(sigma)
     if math.isinf(mu_squared):
         found.points.append(_REVEALED)

@@ -43,12 +43,16 @@ class GaussianLoss(PrivacyLoss):
     def log_mgf_simple_upper(self, c: Real) -> Real:
         return self.log_mgf_upper(c)
 
-    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+    def hockey_stick(self, eps: float) -> tuple[float, float]:
         """Closed form; where it would cancel, the contour engine gives the same number with all its digits."""
         low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
         if relative < 1e-12:
             return low - _SLACK * abs(low), high + _SLACK * abs(high)
         return delta_bounds(self, eps, 1e-13)[0]
+
+    def mean_bounds(self) -> tuple[float, float]:
+        mean = 0.5 * self.mu_squared
+        return mean * (1 - _SLACK), mean * (1 + _SLACK)
 
     def weakest(self) -> GaussianLoss:
         return self

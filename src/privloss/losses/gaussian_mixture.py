@@ -102,10 +102,19 @@ class GaussianMixtureLoss(PrivacyLoss):
             rise = math.expm1(min(eps, 700.0)) / q
             shifted = math.log1p(rise) if eps <= 700 else eps - math.log(q)
             wobble = 8 * UNIT * (1 + abs(shifted) + 2 * min(abs(rise) / (1 + rise), 1 / q))
-        low, _ = plain.hockey_stick(shifted + wobble)
-        _, high = plain.hockey_stick(shifted - wobble)
+        low, high = plain.hockey_stick(shifted + wobble)[0], plain.hockey_stick(shifted - wobble)[1]
         slack = 8 * UNIT * (1 + abs(math.log(share)) + (1 / share if self.flipped else 0.0))
         return low + math.log(share) - slack, high + math.log(share) + slack
+
+    def mean_bounds(self) -> tuple[float, float]:
+        """The quadrature of M(z) errs by at most |z(z+1)|/2 times a constant, so its derivative at 0 by half of it."""
+        rows = self.rows(0.0)
+        grid = majorant(rows).grid(0.0, np.log(1e-16 / self.count), False)
+        nodes = Nodes.at(rows, grid.start, grid.step, grid.size)
+        error = 0.5 * (np.exp(grid.log_strip) + np.exp(grid.log_tail)) + nodes.mean_error
+        mean, slack = float(self.count @ np.real(nodes.mean)), float(self.count @ error)
+        slack += (16 + len(self.rate)) * UNIT * abs(mean)
+        return mean - slack, mean + slack
 
     def weakest(self) -> GaussianMixtureLoss:
         i = [int(np.argmax(self.rate / self.sigma))]

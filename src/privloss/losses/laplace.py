@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
-from privloss.numerics.small import UNIT, Complex, Real, log1p_polar
+from privloss.numerics.small import UNIT, Complex, Real, exp_minus_1_minus, log1p_polar
 from privloss.numerics.transform import LineValues, TooExpensive
 
 _MAX_WORK = 20_000_000
@@ -61,6 +61,12 @@ class LaplaceLoss(PrivacyLoss):
         value = -np.expm1(0.5 * (eps - lam)) if eps > -lam else -np.expm1(eps)
         log_value, slack = float(np.log(value)), 8 * UNIT * (1 + (abs(eps) + lam) / max(lam - eps, 1e-300))
         return log_value - slack, min(log_value + slack, 0.0)
+
+    def mean_bounds(self) -> tuple[float, float]:
+        """lambda - 1 + e^-lambda each."""
+        mean = float(self.count @ np.real(exp_minus_1_minus(-self.lam)))
+        slack = (64 + len(self.lam)) * UNIT * mean
+        return mean - slack, mean + slack
 
     def weakest(self) -> LaplaceLoss:
         return LaplaceLoss(np.array([self.lam.max()]), np.ones(1))

@@ -177,7 +177,7 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     growth = 0.0 if lifted else t_max
     bend = (c + 2) / 8 if rows.flipped else np.zeros_like(c)
     if lifted:
-        # Lines Im y = 0 and 2v around Im y = v: penalty (2v)^2/2sigma^2; v <= sigma keeps |phi(y+iv)| <= e^(1/2) phi(y).
+        # Lines Im y = 0 and 2v around Im y = v: penalty (2v)^2/2sigma^2; v <= sigma keeps |phi(y+iv)| moderate.
         theta = np.minimum(np.minimum(np.pi / 4, 1 / sigma), np.sqrt(need / (2 * sigma**2 + 4 * bend)))
         penalty = 2 * theta**2 * sigma**2
         widest = 2 * theta
@@ -219,4 +219,4 @@ def quick_range(rows: Rows) -> tuple[Real, Real]:
 
 def quick_step(rows: Rows) -> Real:
     """A step that integrates to many digits with `quick_range`."""
-    return np.minimum(0.6 * rows.sigma, 0.3 * rows.sigma**2)
+    return np.asarray(np.minimum(0.6 * rows.sigma, 0.3 * rows.sigma**2))

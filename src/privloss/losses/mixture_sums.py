@@ -44,6 +44,8 @@ class Nodes:
         """Nodes start + j step (+ i lift)."""
         sigma = rows.sigma[:, None]
         y = start[:, None] + step[:, None] * np.arange(size)
+        log_r: Real | Complex
+        x: Real | Complex
         s, x, log_r = rows.log_ratio(y)
         squared = (y / sigma) ** 2
         slack = 64 + size + 2 * squared + 4 * (1 + np.abs(rows.c[:, None])) * np.abs(log_r)

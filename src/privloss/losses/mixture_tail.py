@@ -2,8 +2,8 @@
 
 With rho = phi r^(c+1) (P against Q) or phi r^(-c) (Q against P), M(c) = integral of rho. Move the y-integration to the
 curve y + i v(y), v = sigma^2 theta(y), theta rising from 0 to theta_max < pi (for Q against P mirrored below the axis).
-With p = q e^s / r the likelihood ratio there is r(y) (1 - p + p e^(i theta)); call the modulus of the bracket `ratio` and
-its argument `arg` (0 <= arg, rising in y). Hence for all u >= t, with power = c+1 or -c,
+With p = q e^s / r the likelihood ratio there is r(y) (1 - p + p e^(i theta)); call the modulus of the bracket `ratio`
+and its argument `arg` (0 <= arg, rising in y). Hence for all u >= t, with power = c+1 or -c,
 
     |M(c+iu)| <= integral of rho B,      B = e^(sigma^2 theta^2 / 2) ratio^power e^(-t arg) sqrt(1 + v'^2).
 
@@ -107,7 +107,9 @@ class Decay:
         """Per row, an upper bound (<= 0) on log |M(c+iu)| - log M(c) valid for all u >= t."""
         widest, onset = self._curves(t)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            theta = widest / (1 + onset * np.exp(-np.clip(self.s, -690.0, 690.0)))  # onset = e^s0, 0 for a straight line
+            theta = widest / (
+                1 + onset * np.exp(-np.clip(self.s, -690.0, 690.0))
+            )  # onset = e^s0, 0 for a straight line
             low, high = theta[:, :, :-1], theta[:, :, 1:]
             arg = np.arctan2(np.sin(theta) * self.p, 1 - (1 - np.cos(theta)) * self.p)
             versed = 1 - np.cos(np.where(self.power > 0, low, high))
@@ -136,7 +138,7 @@ class Decay:
     def _outside(self, theta: Real, widest: Real, arg: Real, t: float) -> Real:
         """The integral of rho (B - 1) outside the cells, from above; arrays (rows, candidates)."""
         power = self.power[:, :, 0]
-        first, last, widest = theta[:, :, 0], theta[:, :, -1], widest[:, :, 0]
+        first, widest = theta[:, :, 0], widest[:, :, 0]
         p_first = self.p[:, :, 0]
         spread = np.where(p_first < 0.5, p_first * (1 - p_first), 0.25)
         worst_first = np.where(power < 0, 0.5 * power * np.log1p(-2 * spread * (1 - np.cos(first))), 0.0)
@@ -145,4 +147,4 @@ class Decay:
         worst_last = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest))), 0.0)
         slope = 0.5 * np.log1p((0.25 * widest) ** 2) - t * arg[:, :, -1]
         right = np.expm1(np.maximum(0.5 * (self.sigma[:, :, 0] * widest) ** 2 + worst_last + slope, 0.0))
-        return left * self.left_up[:, 0][:, None] + right * self.right_up[:, 0][:, None]
+        return np.asarray(left * self.left_up[:, 0][:, None] + right * self.right_up[:, 0][:, None])

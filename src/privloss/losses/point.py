@@ -1,8 +1,8 @@
 """A loss with a single finite value: K(z) = log_mass + z * value, the rest of the mass at infinity.
 
 This is what remains without noise. Revealing a Poisson sample: with q the record is seen (infinite loss), otherwise
-Z = log(1-q), so log_mass = value = log(1-q); against that, Q against P, Z = -log(1-q) always. An (0, delta)-DP box: mass
-1 - delta at 0. Revealing everything: log_mass = -inf.
+Z = log(1-q), so log_mass = value = log(1-q); against that, Q against P, Z = -log(1-q) always. A (0, delta)-DP box:
+mass 1 - delta at 0. Revealing everything: log_mass = -inf.
 """
 
 from __future__ import annotations
@@ -68,6 +68,10 @@ class PointLoss(PrivacyLoss):
         log_delta = self.log_mass + math.log(-math.expm1(eps - self.value))
         slack = 16 * UNIT * (1 + abs(self.log_mass) + (abs(eps) + abs(self.value)) / (self.value - eps))
         return log_delta - slack, log_delta + slack
+
+    def mean_bounds(self) -> tuple[float, float]:
+        slack = 16 * UNIT * abs(self.value)
+        return self.value - slack, self.value + slack
 
     def weakest(self) -> PointLoss:
         return self

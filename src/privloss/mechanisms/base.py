@@ -32,10 +32,12 @@ class Mechanism(Questions):
         return Plan.of((self, 1))
 
     def __add__(self, other: Any) -> Plan:
-        return self.as_plan() + other
+        plan: Plan = self.as_plan() + other
+        return plan
 
     def __radd__(self, other: Any) -> Plan:
-        return self.as_plan().__radd__(other)
+        plan: Plan = self.as_plan().__radd__(other)
+        return plan
 
     def __mul__(self, count: Any) -> Plan:
         return self.as_plan() * count

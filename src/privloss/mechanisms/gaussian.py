@@ -40,7 +40,7 @@ class Gaussian(Mechanism):
         if self.noise_multiplier is not None:
             if self.sensitivity is not None:
                 raise InvalidInput(
-                    f"sensitivity = {self.sensitivity!r}: goes with sigma; noise_multiplier is already noise / clipping norm."
+                    f"sensitivity = {self.sensitivity!r}: goes with sigma; noise_multiplier is noise / clipping norm."
                 )
             set_field(self, "noise_multiplier", check.number("noise_multiplier", self.noise_multiplier, low=0))
         else:

@@ -118,6 +118,4 @@ class Questions:
         """Which theorem and engine gave the number, and what it assumes."""
         from privloss.guarantees import explain
 
-        return explain.explain(
-            self.as_plan(), delta=delta, epsilon=epsilon, adjacency=adjacency, tolerance=tolerance
-        )
+        return explain.explain(self.as_plan(), delta=delta, epsilon=epsilon, adjacency=adjacency, tolerance=tolerance)

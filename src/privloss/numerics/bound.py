@@ -114,7 +114,7 @@ class Bound:
         if self.lower == self.upper:
             return f"{self.lower:.12g}"
         digits = 17
-        if 0 < self.lower and self.upper < math.inf:
+        if self.lower > 0 and self.upper < math.inf:
             digits = min(17, max(3, 2 - math.floor(math.log10(self.width / self.upper))))
         return f"[{_shorten(self.lower, digits, ROUND_FLOOR)}, {_shorten(self.upper, digits, ROUND_CEILING)}]"
 

@@ -59,10 +59,10 @@ def count(name: str, value: Any, *, error: type[InvalidInput] = InvalidInput) ->
     rule = f"must be a whole number from 1 to {MAX_COUNT}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise error(f"{name} = {value!r}: {rule}.")
-    as_float = float(value) if not isinstance(value, numbers.Integral) else value
-    if not 1 <= as_float <= MAX_COUNT or as_float != int(as_float):
+    exact = int(value) if isinstance(value, numbers.Integral) else float(value)
+    if not 1 <= exact <= MAX_COUNT or exact != int(exact):
         raise error(f"{name} = {value!r}: {rule}.")
-    return int(as_float)
+    return int(exact)
 
 
 def choice(name: str, value: Any, options: tuple[str, ...], *, error: type[InvalidInput] = InvalidInput) -> str:

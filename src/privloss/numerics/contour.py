@@ -81,7 +81,9 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     """
     log_delta = level[0]
     saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
-    if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already: then eps = 0, and no line passes through it
+    if (
+        not saddle.c * saddle.eps > 2.0
+    ):  # perhaps delta(0) <= delta already: then eps = 0, and no line passes through it
         zero = _find(transform, lambda s: s.eps * s.c, rising=True)
         line = _build(transform, zero, 0.0, tolerance)
         if line.read(np.zeros(1)).log_upper()[0] <= log_delta:
@@ -169,7 +171,7 @@ def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) 
 
 
 def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Line:
-    """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where that is cheap."""
+    """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where cheap."""
     c, k = saddle.c, saddle.k
     if not math.isfinite(saddle.eps) or not math.isfinite(saddle.log_share):
         raise TooExpensive("no saddle found")

@@ -13,7 +13,7 @@ trapezoid rule with step D (period L = 2 pi/D) and nodes z_n = c + i n D, |n| <=
 On a lattice of spacing h the integral runs over |t| <= pi/h, L is a multiple of h, and 1/(z(z+1)) is replaced by the
 geometric sum over the lattice points g above eps (g1 the first, eta = g1 - eps in (0, h]):
 
-    h [ (1 - e^-eta) + e^(-(z+1)h) (e^(h-eta) - 1) ] / ((1 - e^(-zh)) (1 - e^(-(z+1)h)))   with e^(-z g1) for e^(-z eps).
+    h [ (1 - e^-eta) + e^(-(z+1)h) (e^(h-eta) - 1) ] / ((1 - e^(-zh)) (1 - e^(-(z+1)h)))  with e^(-z g1) for e^(-z eps).
 
 *Blur.* If Z was blurred by an independent W ~ N(mu^2/2, mu^2), the privacy loss of a Gaussian mechanism, the line gives
 delta_{Z+W} >= delta_Z. Conversely delta_{Z+W}(eps) - delta_Z(eps) = E[G(eps - Z)] with
@@ -23,6 +23,7 @@ density of Z+W at eps: the same sum with kernel 1. So the lower end loses a term
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -81,7 +82,7 @@ class Line:
         """|e^(K - K(c))| D/pi at each node, the zeroth at half weight."""
         amplitude = np.exp(self.values.log_modulus - self.values.log_modulus[0]) * (self.step / np.pi)
         amplitude[0] *= 0.5
-        return amplitude
+        return np.asarray(amplitude)
 
     @cached_property
     def _relative(self) -> tuple[Real, Real]:
@@ -95,7 +96,7 @@ class Line:
     @cached_property
     def _smooth_kernel(self) -> Complex:
         z = self.c + 1j * self.t
-        return self._amplitude / (z * (z + 1))
+        return np.asarray(self._amplitude / (z * (z + 1)), dtype=complex)
 
     @cached_property
     def _smooth_errors(self) -> tuple[float, float]:
@@ -110,7 +111,7 @@ class Line:
         angle = self.values.phase - eps * self.t
         kernel = self._smooth_kernel
         value = float(kernel.real @ np.cos(angle) - kernel.imag @ np.sin(angle))
-        return float(self.values.log_modulus[0]) - self.c * eps + np.log(max(value, 1e-300))
+        return float(self.values.log_modulus[0]) - self.c * eps + math.log(max(value, 1e-300))
 
     def read(self, eps: Real) -> Reading:
         """delta at each eps, with its errors (an overflow makes a bound infinite or NaN, and then no bound at all)."""
@@ -149,7 +150,7 @@ class Line:
         rights = each[:, ~left].min(axis=1) if np.any(~left) else np.full(len(eps), np.inf)
         # one period to the right there may be nothing left (but a blur has no end)
         ended = (eps + period * (1 - 4 * UNIT) > self.largest) & (self.mu == 0)
-        return lefts + np.where(ended, 0.0, rights)
+        return np.asarray(lefts + np.where(ended, 0.0, rights))
 
     def _blur(self, eps: Real, turned: Complex) -> Real:
         """Upper bound on delta_{Z+W} - delta_Z on the scale of this line."""

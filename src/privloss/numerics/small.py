@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-Real = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+Real = NDArray[np.floating[Any]]
+Complex = NDArray[np.complexfloating[Any, Any]]
 
 UNIT = 2.0**-53  # unit roundoff of a double
 

@@ -1,0 +1,1 @@
+"""Room 6, the doors: parse, call, print; no formula here."""
