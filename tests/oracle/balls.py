@@ -43,7 +43,7 @@ from scipy.special import log_ndtr
 
 REMOVE = "remove"
 ADD = "add"
-MAX_WORK = 2.0e7  # node products allowed in one run
+MAX_WORK = 1.0e7  # node products allowed in one run
 MAX_LINE_NODES = 40000
 
 
@@ -93,10 +93,11 @@ class Plan:
     def __init__(self, q: float, sigma: float, steps: int, direction: str, log_delta: float, damp: float) -> None:
         self.q, self.sigma, self.steps, self.direction, self.log_delta = q, sigma, steps, direction, log_delta
         self.b = _damping_point(q, sigma, steps, log_delta, damp) if direction == REMOVE else math.inf
+        self.freq = 1 / sigma
         self._grid(0.0)
 
     def _grid(self, u_max: float) -> None:
-        spacing = 2 * math.pi / (u_max / self.sigma + max(14.0, 30 / (math.pi * self.sigma)))
+        spacing = 2 * math.pi / (u_max * self.freq + max(14.0, 30 / (math.pi * self.sigma)))
         spacing = min(spacing, 0.25)
         high = self.b + 12 if self.direction == REMOVE else 45.0
         low = -45.0 if self.direction == REMOVE else -90.0
@@ -180,14 +181,27 @@ class Plan:
         )
         return 2 * math.pi / max(left, right)
 
+    def frequency(self, c: float, tol: float) -> float:
+        """A bound on how fast the loss varies where the tilted density matters."""
+        expo = self.log_weight + c * self.loss
+        x = float(self.x[np.nonzero(expo > expo.max() - tol)[0][-1]]) + 0.5
+        arg = math.log(self.q) - math.log1p(-self.q) + x / self.sigma - 0.5 / self.sigma**2
+        return min(1.0, 2 / (1 + math.exp(-max(arg, -700.0)))) / self.sigma
+
+    def best_abscissa(self, eps: float, log_delta: float) -> float:
+        """The c at or below the saddle point that allows the longest step."""
+        saddle = self.saddle_for_epsilon(eps)
+        return max((saddle * f for f in np.geomspace(0.1, 1.2, 24)), key=lambda c: self.line_step(c, eps, log_delta, 46))
+
     def line_length(self, c: float, eps: float, log_delta: float, nats: float, step: float) -> float:
         """The u beyond which the integrand on the straight line is exp(-nats) below delta."""
         u, calm, first = 8 * step, 0, 0.0
+        self.freq = self.frequency(c, 120.0)
         keep = self.x, self.loss, self.log_weight, self.spacing
         expo_top = float((self.log_weight + c * self.loss).max())
         try:
             while u < MAX_LINE_NODES * step:
-                if math.pi / self.spacing < u / self.sigma + 7:
+                if math.pi / self.spacing < u * self.freq + 7:
                     self._grid(1.5 * u)
                 expo = self.log_weight + c * self.loss
                 part = np.exp(expo - expo_top)
@@ -195,7 +209,9 @@ class Plan:
                 # |phi(c+iu)/phi(c)|: one minus it, computed without cancellation
                 lost = float((part * 2 * np.sin(0.5 * u * self.loss) ** 2).sum() / part.sum())
                 imag = ratio.imag
-                log_abs = 0.5 * math.log1p(max(-2 * lost + lost * lost + imag * imag, -1 + 1e-300))
+                log_abs = 0.5 * math.log1p(max(-2 * lost + lost * lost + imag * imag, -1 + 1e-12))
+                if log_abs < -9.0 and self.steps < 200:
+                    log_abs = _log_ratio(self, c, u, 60.0 + (nats - log_delta) / self.steps)
                 size = (
                     self.steps * log_abs
                     + self.cumulant(c)[0]
@@ -299,6 +315,19 @@ def _span(plan: Plan, c_values: list[float], floor: float, damped: bool) -> tupl
     return float(x[where[0]] - pad), float(x[where[-1]] + pad), top
 
 
+def _log_ratio(plan: Plan, c: float, u: float, tol: float) -> float:
+    """log |phi(c + iu) / phi(c)| where doubles cannot resolve it."""
+    value = plan.log_mgf(c)[0]
+    rate = u * plan.frequency(c, tol + 40) + max(2 * math.sqrt(tol), tol / (math.pi * plan.sigma))
+    low, high, _ = _span(plan, [c], value - tol, damped=True)
+    if (high - low) * rate > 4e4:
+        raise ValueError("the density needs too many nodes")
+    ctx.prec = int(tol / math.log(2)) + 60
+    losses, weights = _density_nodes(plan.q, plan.sigma, plan.direction, plan.b, 2 * math.pi / rate, 0.0, low, high)
+    total = sum((w * acb(c * loss, u * loss).exp() for w, loss in zip(weights, losses, strict=True)), acb(0))
+    return float(abs(total).mid().log()) - value
+
+
 def _line(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) -> Contour:
     """The straight contour."""
     nats = 44.0 + var.nats
@@ -310,7 +339,7 @@ def _line(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) -> C
     tol = 52.0 + var.nats + math.log(plan.steps) + excess
     sigma = plan.sigma
     growth = 4.0 if plan.direction == REMOVE else 2.0
-    rate = u_max / sigma + max(math.sqrt(growth * tol), tol / (math.pi * sigma))
+    rate = u_max * plan.frequency(c, tol + 40) + max(math.sqrt(growth * tol), tol / (math.pi * sigma))
     spacing = 2 * math.pi / rate * var.grid
     low, high, _ = _span(plan, [c], value - tol, damped=True)
     size = (high - low) / spacing
@@ -351,45 +380,104 @@ def _line(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) -> C
     return Contour(hh, z_list, g_list)
 
 
+TILT = 0.7
+
+
+class Tilt:
+    """The path x(t) = t + i TILT (t - m + sqrt((t - m)^2 + w^2)) / 2, in double precision, for planning."""
+
+    def __init__(self, plan: Plan) -> None:
+        q, sigma = plan.q, plan.sigma
+        self.middle = sigma * (math.log1p(-q) - math.log(q)) + 0.5 / sigma
+        self.width = 2.0 * sigma
+        self.base = math.log1p(-q)
+        self.sigma = sigma
+
+    def log_sizes(self, t: np.ndarray, z_values: list[complex]) -> np.ndarray:
+        """log |density * r^(1+z)| along the path, largest over the given z."""
+        off = t - self.middle
+        x = t + 0.5j * TILT * (off + np.sqrt(off**2 + self.width**2))
+        zeta = (x - self.middle) / self.sigma
+        near = np.where(zeta.real > 0, -zeta, zeta)
+        log_r = self.base + np.where(zeta.real > 0, zeta, 0) + np.log(1 + np.exp(near))
+        return np.max([(-x * x / 2 + (1 + z) * log_r).real for z in z_values], axis=0)
+
+
+def _tilted_nodes(
+    q: float, sigma: float, tilt: Tilt, spacing: float, shift: float, low: float, high: float
+) -> tuple[list[acb], list[acb]]:
+    """Complex losses and weights of the trapezoid rule along the tilted path (remove direction, undamped)."""
+    qq, ss, hh = arb(q), arb(sigma), arb(spacing)
+    middle, width, half_tilt = arb(tilt.middle), arb(tilt.width), arb(TILT) / 2
+    norm = hh / (2 * arb.pi()).sqrt()
+    odds = (1 - qq) / qq
+    log_q = qq.log()
+    losses, weights = [], []
+    for j in range(math.floor(low / spacing), math.ceil(high / spacing) + 1):
+        t = (j + arb(shift)) * hh
+        off = t - middle
+        root = (off * off + width * width).sqrt()
+        x = acb(t, half_tilt * (off + root))
+        speed = acb(1, half_tilt * (1 + off / root))
+        jump = x / ss - 1 / (2 * ss * ss)
+        # the branch of log r that is continuous along the path
+        log_r = jump + log_q + (1 + odds * (-jump).exp()).log() if off > 0 else (1 - qq + qq * jump.exp()).log()
+        losses.append(log_r)
+        weights.append(norm * speed * (log_r - x * x / 2).exp())
+    return losses, weights
+
+
 def _parabola(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) -> Contour:
     """The contour that bends to the right, for losses that hardly spread unless a step is sampled."""
     excess = max(plan.exponent(c, eps) - log_delta, 0.0)
-    decay = 44.0 + var.nats + excess
+    decay = 1.25 * (44.0 + var.nats + excess) + 5.0
     slope = 0.5
-    u_max = max(decay / (eps * slope), 6 * c)
-    bend = slope / u_max
-    a_max = c + slope * u_max
     step = 0.75 * plan.line_step(c, eps, log_delta, 44.0 + var.nats) * var.step
+    u_max = max(decay / (eps * slope), 6 * c) + 14 * step
+    bend = slope / u_max
     count = int(u_max / step) + 2
+    if count > 20000:
+        raise ValueError("the parabola costs too much")
     tol = 52.0 + var.nats + math.log(plan.steps) + excess
     sigma = plan.sigma
-    low, high, top = _span(plan, [c, (c + a_max) / 2, a_max], -tol, damped=False)
-    top = max(top, 0.0)
-    rate = u_max / sigma + max(math.sqrt(2 * (tol + top)), (tol + min(top, a_max)) / (math.pi * sigma))
+    tilt = Tilt(plan)
+    z_values = [complex(c + bend * u * u, u) for u in u_max * np.linspace(0, 1, 9) ** 2]
+    wide = np.linspace(-60.0 - 1 / sigma, 120.0 + 4 * (c + 1) / sigma, 40001)
+    sizes = tilt.log_sizes(wide, z_values)
+    where = np.nonzero(sizes > -tol)[0]
+    pad = wide[1] - wide[0]
+    low, high = float(wide[where[0]] - pad), float(wide[where[-1]] + pad)
+    top = max(float(sizes.max()), 0.0)
+    a_max = c + slope * u_max
+    rate = (u_max + TILT * a_max) / sigma + 1.4 * TILT * high
+    rate += max(math.sqrt(2 * (tol + top) / (1 - TILT**2)), (tol + min(top, a_max)) / (1.8 * sigma))
     spacing = 2 * math.pi / rate * var.grid
     size = (high - low) / spacing
     bits = int((tol + top) / math.log(2)) + 110 + var.bits
     if size * count * (4 + bits / 250) > 1.5 * MAX_WORK:
         raise ValueError("the parabola costs too much")
     ctx.prec = bits
-    losses, weights = _density_nodes(plan.q, sigma, plan.direction, math.inf, spacing, var.shift, low, high)
+    losses, weights = _tilted_nodes(plan.q, sigma, tilt, spacing, var.shift, low, high)
     hh, cc, bb = arb(step), arb(c), arb(bend)
-    current = [acb(w * (cc * loss).exp()) for w, loss in zip(weights, losses, strict=True)]
-    ratio = [acb(bb * hh * hh * loss, hh * loss).exp() for loss in losses]
+    current = [w * (cc * loss).exp() for w, loss in zip(weights, losses, strict=True)]
+    ratio = [(acb(bb * hh * hh, hh) * loss).exp() for loss in losses]
     grow = [(2 * bb * hh * hh * loss).exp() for loss in losses]
     z_list: list[acb] = []
     g_list: list[acb] = []
     calm = 0
     eps_ball = arb(eps)
-    for k in range(int(1.6 * count) + 40):
+    for k in range(count):
         u = hh * k
         z = acb(cc + bb * u * u, u)
         phi = sum(current, acb(0))
         g = (plan.steps * phi.log()).exp() / (z * (z + 1)) * acb(1, -2 * bb * u)
+        if k == 0:
+            # the tilted path is not symmetric: its value at u = 0 is real only up to discretisation
+            g = acb(g.real)
         z_list.append(z)
         g_list.append(g)
-        current = [a * t for a, t in zip(current, ratio, strict=True)]
-        ratio = [a * t for a, t in zip(ratio, grow, strict=True)]
+        current = [x * t for x, t in zip(current, ratio, strict=True)]
+        ratio = [x * t for x, t in zip(ratio, grow, strict=True)]
         size_now = float((abs(g) * (-eps_ball * z.real).exp() * (u + cc)).mid().log()) if k else 0.0
         calm = calm + 1 if size_now < log_delta - 44.0 - var.nats else 0
         if calm >= 12:
@@ -459,6 +547,9 @@ class Small:
                 return arb(0)
             raise ValueError("epsilon is negative")
         end = self.position(edge)
+        cap = 1 / self.s + 45  # P gives less than exp(-1000) beyond
+        if end > cap:
+            end = cap
         last, width = float(end.mid()), float(self.s.mid())
         bend = float(self.position(arb(2) * (1 - self.q)).mid())
         low = min(-42.0, last - 5.0)
@@ -582,12 +673,19 @@ def _secant(function: Callable[[arb], arb], target: arb, guess: float) -> arb:
 def _newton(contour: Contour, target: arb, guess: float) -> arb:
     """The root of the contour's delta, by Newton's method on the logarithm."""
     eps = arb(guess)
+    reach = 3 / contour.z[0].real
     for _ in range(60):
         value, slope = contour.delta_and_slope(eps)
         if not (value > 0 and slope < 0):
+            if abs(eps - arb(guess)) > reach / 2:
+                return ((eps + arb(guess)) / 2).mid()  # far from the plan: plan again from here
             raise ValueError("the contour integral lost its accuracy")
         move = -((value.log() - target.log()) * value / slope).mid()
+        if abs(move) > reach:
+            move = reach.mid() if move > 0 else -reach.mid()
         eps = (eps + move).mid()
+        if abs(eps - arb(guess)) > 2 * reach:
+            return eps  # far from the plan: plan again from here
         if abs(move) < abs(eps) * arb(10) ** -22:
             return eps
     raise ValueError("Newton's method did not settle")
@@ -595,7 +693,7 @@ def _newton(contour: Contour, target: arb, guess: float) -> arb:
 
 def _contour(plan: Plan, eps: float, log_delta: float, var: Variant) -> Contour:
     """Whichever contour is affordable, straight first."""
-    c = plan.saddle_for_epsilon(eps) * var.abscissa
+    c = float(plan.best_abscissa(eps, log_delta)) * var.abscissa
     try:
         return _line(plan, c, eps, log_delta, var)
     except ValueError:
@@ -606,7 +704,7 @@ def _contour(plan: Plan, eps: float, log_delta: float, var: Variant) -> Contour:
 
 def _root(plan: Plan, delta: float, var: Variant, guess: float) -> arb:
     """Where delta(eps) = delta in one direction, re-planned if the guess was far off."""
-    for _ in range(4):
+    for _ in range(5):
         contour = _contour(plan, guess, plan.log_delta, var)
         eps = _newton(contour, arb(delta), guess)
         c = float(contour.z[0].real.mid())
@@ -614,6 +712,23 @@ def _root(plan: Plan, delta: float, var: Variant, guess: float) -> arb:
             return eps
         guess = float(eps.mid())
     raise ValueError("the estimate did not settle")
+
+
+def _single_hit_guess(q: float, sigma: float, steps: int, delta: float) -> float:
+    """Where steps * delta_1(eps + steps q) = delta: the guess when at most about one step is sampled."""
+    ctx.prec = 1600
+    small = Small(q, sigma, REMOVE)
+    drift = arb(q) * steps
+    low, high = -40.0, math.log(2 / sigma**2 + 80 / sigma + 10)
+    if not small.one((arb(math.exp(low)) + drift).exp()) * steps > arb(delta):
+        return 0.0
+    for _ in range(40):
+        mid = (low + high) / 2
+        if small.one((arb(math.exp(mid)) + drift).exp()) * steps > arb(delta):
+            low = mid
+        else:
+            high = mid
+    return math.exp(low)
 
 
 def _agree(first: arb, second: arb) -> float:
@@ -666,14 +781,12 @@ def epsilon_with_digits(q: float, sigma: float, steps: int, delta: float, digits
     """The epsilon of the binding direction, and the digits to which two runs agree (60 for an exact zero)."""
     log_delta = math.log(delta)
     best, best_common = None, 60.0
-    settled = False
     for direction in (REMOVE, ADD):
         plan = Plan(q, sigma, steps, direction, log_delta, FIRST.damp)
         if direction == ADD:
             limit = -steps * math.log1p(-q)
             known = float(best.mid()) if best is not None else 0.0
             if known >= limit * (1 + 1e-9) or plan.log_chernoff(known) < log_delta - 0.7:
-                settled = True
                 continue
         guess = plan.epsilon_at(plan.saddle_for_delta())
         scale = math.sqrt(max(plan.cumulant(1e-12)[2], 1e-300))
@@ -682,7 +795,7 @@ def epsilon_with_digits(q: float, sigma: float, steps: int, delta: float, digits
             if at_zero < arb(delta) * (1 - arb(10) ** -9):
                 continue
             guess = max(guess, 1e-4 * scale)
-        roots = []
+        roots: list[arb] = []
         for var in (FIRST, SECOND):
             if steps <= 2:
                 function = _small_function(q, sigma, steps, direction, var is SECOND)
@@ -699,14 +812,21 @@ def epsilon_with_digits(q: float, sigma: float, steps: int, delta: float, digits
                     roots.append(_secant(function, arb(delta), guess))
             else:
                 here = plan if var is FIRST else Plan(q, sigma, steps, direction, log_delta, var.damp)
-                roots.append(_root(here, delta, var, guess))
+                try:
+                    roots.append(_root(here, delta, var, guess))
+                except ValueError:
+                    if direction == ADD or q * steps > 1 or roots:
+                        raise
+                    guess = _single_hit_guess(q, sigma, steps, delta)
+                    if guess < 1e-6:
+                        raise
+                    roots.append(_root(here, delta, var, guess))
                 guess = float(roots[-1].mid())
         common = _agree(roots[0], roots[1])
         if common < digits or not roots[1] > 0:
             raise ValueError(f"the two runs agree to {common:.1f} digits only ({direction})")
         if best is None or roots[1] > best:
             best, best_common = roots[1], common
-    del settled
     return (arb(0), 60.0) if best is None else (best, best_common)
 
 

@@ -28,7 +28,7 @@ from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
 from privloss.numerics.contour import Solved, delta_bounds, epsilon_bounds, surely_at_most
 from privloss.numerics.small import UNIT
-from privloss.numerics.solve import decreasing_root
+from privloss.numerics.solve import decreasing_root, last_at_least
 from privloss.numerics.transform import TooExpensive
 
 CLOSED = "closed form"
@@ -160,12 +160,16 @@ def _finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | Non
 
 
 def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
-    upper = max(moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0]), 0.0)
-    lower = 0.0
-    for part in loss.parts:
-        one = part.weakest()
-        lower = max(lower, _closed_epsilon(ComposedLoss((one,)), level).lower)
-    return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), WIDE, ("the plan is beyond the exact engine",))
+    """The moments bound, on losses trimmed by a share of delta, and a single event."""
+    upper = moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0])
+    for share in (0.5, 0.02):
+        trimmed = loss.rid_of(level[0] + math.log(share))
+        if trimmed is not loss and trimmed.log_lost < level[0]:
+            left = level[0] + math.log1p(-math.exp(trimmed.log_lost - level[0]))
+            upper = min(upper, moments.epsilon_upper(trimmed.log_mgf_simple_upper, None, left))
+    upper = min(max(upper, 0.0), max(loss.largest, 0.0))
+    lower = last_at_least(loss.log_test_lower, level[1], min(max(upper, 1e-300), 1e300))
+    return Bound(min(lower, upper), upper, WIDE, ("the plan is beyond the exact engine",))
 
 
 # -- delta -------------------------------------------------------------------------------------------------------------
@@ -208,9 +212,13 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bo
 
 
 def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
+    lower = loss.log_test_lower(eps)
     upper = min(moments.log_delta_upper(loss.log_mgf_simple_upper, None, eps), 0.0)
-    singles = [part.weakest().hockey_stick(eps) for part in loss.parts if part.delta_inf == 0]
-    return max((s[0] for s in singles if s is not None), default=-math.inf), upper
+    for share in (0.5, 0.02):
+        trimmed = loss.rid_of(max(lower, -700.0) + math.log(share))
+        bound = moments.log_delta_upper(trimmed.log_mgf_simple_upper, None, eps)
+        upper = min(upper, float(np.logaddexp(bound, trimmed.log_lost)))
+    return min(lower, upper), upper
 
 
 def _exp_down(log: float) -> float:

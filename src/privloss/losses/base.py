@@ -66,6 +66,23 @@ class PrivacyLoss(ABC):
         value = self.delta_inf
         return (value, value) if self.delta_inf_exact else (value * (1 - 32 * UNIT), min(value * (1 + 32 * UNIT), 1.0))
 
+    log_lost: float = -np.inf  # log of the probability left out by `trimmed`: delta is at most this much larger
+
+    tilt_limit: float = np.inf  # the largest c worth using
+
+    def trimmed(self, c: float, log_delta: float) -> PrivacyLoss:
+        """The same without outcomes far rarer than delta, where they would spoil e^(cZ)."""
+        return self
+
+    def rid_of(self, log_mass: float) -> PrivacyLoss:
+        """The same without its largest losses, of total probability about e^log_mass."""
+        return self
+
+    def log_test_lower(self, eps: float) -> float:
+        """log of a lower bound on delta(eps) - delta_inf that is always cheap: one step, or one event."""
+        one = self.weakest().hockey_stick(eps)
+        return -np.inf if one is None else one[0]
+
     def log_mgf(self, z: complex | Complex) -> Complex:
         """K(z) for any complex z (imaginary part up to a multiple of 2 pi).
 

@@ -67,6 +67,28 @@ class ComposedLoss(PrivacyLoss):
     def weakest(self) -> ComposedLoss:
         raise NotImplementedError("ask the parts")
 
+    @property
+    def log_lost(self) -> float:  # type: ignore[override]
+        return float(np.logaddexp.reduce([p.log_lost for p in self.parts]))
+
+    @property
+    def tilt_limit(self) -> float:  # type: ignore[override]
+        return min(p.tilt_limit for p in self.parts)
+
+    def trimmed(self, c: float, log_delta: float) -> ComposedLoss:
+        return self._with(tuple(p.trimmed(c, log_delta) for p in self.parts))
+
+    def rid_of(self, log_mass: float) -> ComposedLoss:
+        return self._with(tuple(p.rid_of(log_mass) for p in self.parts))
+
+    def _with(self, parts: tuple[PrivacyLoss, ...]) -> ComposedLoss:
+        return self if all(a is b for a, b in zip(parts, self.parts, strict=True)) else ComposedLoss(parts)
+
+    def log_test_lower(self, eps: float) -> float:
+        # looking at one part only is post-processing; the others' mass at infinity is left out of it as well
+        finite = sum(math.log1p(-p.delta_inf) for p in self.parts if p.delta_inf < 1)
+        return max(p.log_test_lower(eps) for p in self.parts) + finite
+
     def vertical(self, c: float) -> Vertical:
         only = self.parts[0]
         if len(self.parts) == 1 and isinstance(only, AtomsLoss) and only.lattice is not None:

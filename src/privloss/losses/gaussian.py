@@ -14,7 +14,7 @@ from privloss.losses.base import PrivacyLoss
 from privloss.numerics.contour import delta_bounds
 from privloss.numerics.normal import log_hockey_stick
 from privloss.numerics.small import UNIT, Real
-from privloss.numerics.transform import LineValues
+from privloss.numerics.transform import LineValues, TooExpensive
 
 # mu_squared carries one rounding per merged step kind; 16 units cover them together with the products below.
 _SLACK = 16 * UNIT
@@ -48,13 +48,21 @@ class GaussianLoss(PrivacyLoss):
         low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
         if relative < 1e-12:
             return low - _SLACK * abs(low), high + _SLACK * abs(high)
-        return delta_bounds(self, eps, 1e-13)[0]
+        try:
+            return delta_bounds(self, eps, 1e-13)[0]
+        except TooExpensive:  # absurdly far out: kappa(c) e^(K(c) - c eps) at the Gaussian saddle
+            c = max(eps / self.mu_squared - 0.5, 1e-3)
+            k = float(self.log_mgf_upper(np.array([c]))[0])
+            return -math.inf, min(k - c * eps + 8 * UNIT * (abs(k) + c * abs(eps)), high)
 
     def mean_bounds(self) -> tuple[float, float]:
         mean = 0.5 * self.mu_squared
         return mean * (1 - _SLACK), mean * (1 + _SLACK)
 
     def weakest(self) -> GaussianLoss:
+        return self
+
+    def trimmed(self, c: float, log_delta: float) -> GaussianLoss:
         return self
 
     def blurred(self, mu: float) -> GaussianLoss:

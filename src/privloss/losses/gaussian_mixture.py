@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.gaussian import GaussianLoss
@@ -34,6 +35,8 @@ class GaussianMixtureLoss(PrivacyLoss):
     sigma: Real
     count: Real
     flipped: bool = False
+    trim: Real | None = None  # outcomes y > trim are left out (P against Q); see `trimmed`
+    log_beyond: Real | None = None  # log of upper bounds on P[y > trim] for one step
 
     def reversed(self) -> GaussianMixtureLoss:
         return GaussianMixtureLoss(self.rate, self.sigma, self.count, not self.flipped)
@@ -43,8 +46,71 @@ class GaussianMixtureLoss(PrivacyLoss):
         # Q against P: Z = -log r < -log(1-q)
         return float(-(self.count * np.log1p(-self.rate)).sum()) if self.flipped else np.inf
 
+    @property
+    def log_lost(self) -> float:  # type: ignore[override]
+        """log of an upper bound on the probability that some outcome was left out."""
+        return -np.inf if self.log_beyond is None else float(logsumexp(self.log_beyond + np.log(self.count)))
+
+    def trimmed(self, c: float, log_delta: float) -> GaussianMixtureLoss:
+        """The same without outcomes far rarer than delta, where e^(cZ) would make them the only ones that count.
+
+        For small rates r grows like q e^s long after the outcome has become rarer than any delta of interest; the
+        moment generating function would then describe those outcomes and nothing else. The trim leaves 8.5 sigma of
+        room beyond the outcomes that decide delta.
+        """
+        if self.flipped or self.trim is not None:
+            return self
+        log_rarest = np.maximum(np.log(self.count * len(self.rate)) - log_delta, 1.0)
+        hits = np.maximum(log_rarest + np.log(self.rate), 0.0)
+        room = np.maximum(np.sqrt(2 * log_rarest) * self.sigma, 1 + np.sqrt(2 * hits) * self.sigma)
+        trim = room + 8.5 * self.sigma
+        far = np.maximum(c + 1, trim)
+        log_far = self.rows(c).log_ratio(far[:, None])[2][:, 0]
+        weight = -0.5 * (far / self.sigma) ** 2 + (c + 1) * log_far + np.log(self.count)
+        if np.all((far == trim) | (weight < -30.0)):
+            return self
+        return self.cut_at(trim)
+
+    def rid_of(self, log_mass: float) -> GaussianMixtureLoss:
+        """The same without outcomes of total probability about e^log_mass: for the last resort."""
+        if self.flipped or self.trim is not None:
+            return self
+        log_p = log_mass - np.log(self.count * len(self.rate)) - np.log(2.0)
+        hit = np.minimum(log_p - np.log(self.rate), -1e-3)
+        trim = np.maximum(-self.sigma * ndtri_exp(np.minimum(log_p, -1.0)), 1 - self.sigma * ndtri_exp(hit))
+        return self.cut_at(np.maximum(trim, 0.5 + 0.5 * self.sigma))
+
+    def cut_at(self, trim: Real) -> GaussianMixtureLoss:
+        return replace(self, trim=trim, log_beyond=self._log_beyond(trim))
+
+    @property
+    def tilt_limit(self) -> float:  # type: ignore[override]
+        """Beyond this c the end of a trimmed row would weigh more than e^-28 in the sum."""
+        if self.trim is None or self.log_beyond is None:
+            return np.inf
+        log_end = self.rows(1.0).log_ratio(self.trim[:, None])[2][:, 0]
+        return float(np.min((-28.0 - np.log(self.count) - self.log_beyond) / np.maximum(log_end, 1e-300)))
+
+    def _log_beyond(self, y: Real) -> Real:
+        """log P[outcome > y], rounded up."""
+        none = np.log1p(-self.rate) + log_ndtr(-y / self.sigma)
+        one = np.log(self.rate) + log_ndtr((1 - y) / self.sigma)
+        value = np.logaddexp(none, one)
+        return np.asarray(value + 1e-12 * (1 + np.abs(value)))
+
     def rows(self, c: float) -> Rows:
-        return Rows(self.rate, self.sigma, np.full_like(self.rate, c), self.flipped)
+        return self._some_rows(slice(None), c)
+
+    def _some_rows(self, at: slice, c: float) -> Rows:
+        q, trim, beyond = self.rate[at], self.trim, self.log_beyond
+        return Rows(
+            q,
+            self.sigma[at],
+            np.full_like(q, c),
+            self.flipped,
+            None if trim is None else trim[at],
+            None if beyond is None else beyond[at],
+        )
 
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self, c)
@@ -65,7 +131,14 @@ class GaussianMixtureLoss(PrivacyLoss):
         """Upper bounds on count * K, shape (len(c), bundle)."""
         n = len(self.rate)
         times = np.tile(self.count, len(c))
-        rows = Rows(np.tile(self.rate, len(c)), np.tile(self.sigma, len(c)), np.repeat(c, n), self.flipped)
+        rows = Rows(
+            np.tile(self.rate, len(c)),
+            np.tile(self.sigma, len(c)),
+            np.repeat(c, n),
+            self.flipped,
+            None if self.trim is None else np.tile(self.trim, len(c)),
+            None if self.log_beyond is None else np.tile(self.log_beyond, len(c)),
+        )
         grid = majorant(rows).grid(0.0, np.log(1e-8 / times), False)
         if grid.size * len(times) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes for each of {len(times)} points")
@@ -74,10 +147,43 @@ class GaussianMixtureLoss(PrivacyLoss):
         return np.asarray(each.reshape(len(c), n))
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
-        """E_Q[r^w] <= 1 - q + q E_Q[e^(ws)] for w >= 1 or w <= 0 (convexity), in both directions."""
+        """The smaller of two bounds: E_Q[r^w] <= 1 - q + q E_Q[e^(ws)] for w >= 1 or w <= 0 (convexity), in both
+        directions; and 1 + c(c+1)/2 times the majorant of `mixture_grid`, which knows of a trim."""
         q, sigma = self.rate[:, None], self.sigma[:, None]
-        each = np.logaddexp(np.log1p(-q), np.log(q) + 0.5 * c * (c + 1) / sigma**2)
-        return np.asarray(self.count @ each * (1 + 16 * UNIT) + 16 * UNIT * self.count.sum())
+        convex = np.logaddexp(np.log1p(-q), np.log(q) + 0.5 * c * (c + 1) / sigma**2) * (1 + 16 * UNIT) + 16 * UNIT
+        taylor = np.empty_like(convex)
+        for j, point in enumerate(c):
+            over = majorant(self.rows(float(point)))
+            log_excess = np.log(0.5 * point * (point + 1)) + over.top + np.log(over.masses.sum(axis=1))
+            taylor[:, j] = np.logaddexp(0.0, log_excess + 1e-9)
+        return np.asarray(self.count @ np.minimum(convex, taylor) * (1 + len(q) * UNIT))
+
+    def log_test_lower(self, eps: float) -> float:
+        """The event "some step's loss exceeds z" for the best of many z: delta >= P(event) - e^eps Q(event)."""
+        one = self.weakest().hockey_stick(eps)
+        best = -math.inf if one is None else one[0]
+        top = max(2 * abs(eps), 1e-300)
+        for z in np.geomspace(max(1e-3 * top, 1e-300), 4 * top, 40):
+            best = max(best, self._log_event(float(z), eps))
+        return best
+
+    def _log_event(self, z: float, eps: float) -> float:
+        """log of P(some Z > z) - e^eps Q(some Z > z), rounded down; -inf if not positive."""
+        q, sigma, count = self.rate, self.sigma, self.count
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            if self.flipped:  # -log r > z: r < e^-z
+                inside = np.maximum(1 + np.expm1(-z) / q, 0.0)
+                y = 0.5 + sigma**2 * np.log(inside)
+                log_plain, log_shifted = log_ndtr(y / sigma), log_ndtr((y - 1) / sigma)
+            else:
+                y = 0.5 + sigma**2 * np.log1p(np.expm1(min(z, 700.0)) / q)
+                log_plain, log_shifted = log_ndtr(-y / sigma), log_ndtr((1 - y) / sigma)
+            log_mixed = np.logaddexp(np.log1p(-q) + log_plain, np.log(q) + log_shifted)
+            log_p, log_q = (log_plain, log_mixed) if self.flipped else (log_mixed, log_plain)
+            p_event = -math.expm1(float((count * np.log1p(-np.exp(log_p))).sum()))
+            q_event = -math.expm1(float((count * np.log1p(-np.exp(log_q))).sum()))
+        value = p_event * (1 - 1e-9) - math.exp(min(eps, 700.0)) * q_event * (1 + 1e-9)
+        return math.log(value) if value > 0 else -math.inf
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One step, reduced to the plain Gaussian.
@@ -99,9 +205,10 @@ class GaussianMixtureLoss(PrivacyLoss):
                 share = -math.expm1(eps)
                 return math.log(share) - 4 * UNIT, math.log(share) + 4 * UNIT
             share = q
-            rise = math.expm1(min(eps, 700.0)) / q
-            shifted = math.log1p(rise) if eps <= 700 else eps - math.log(q)
-            wobble = 8 * UNIT * (1 + abs(shifted) + 2 * min(abs(rise) / (1 + rise), 1 / q))
+            # e^eps' = 1 + rise; a relative error of rise moves eps' by rise / (1 + rise)
+            rise = math.expm1(min(eps, 600.0)) / q
+            shifted = math.log1p(rise) if eps <= 600 else eps - math.log(q)
+            wobble = 8 * UNIT * (1 + abs(shifted) + abs(eps) + abs(rise) / (1 + rise))
         low, high = plain.hockey_stick(shifted + wobble)[0], plain.hockey_stick(shifted - wobble)[1]
         slack = 8 * UNIT * (1 + abs(math.log(share)) + (1 / share if self.flipped else 0.0))
         return low + math.log(share) - slack, high + math.log(share) + slack
@@ -146,14 +253,13 @@ class _Vertical:
     def line(self, t: Real, goal: float) -> LineValues:
         loss, c, n = self.loss, self.c, len(self.loss.rate)
         log_goal = np.log(goal / n) - np.log(loss.count)
-        lifted = float(t[-1]) * np.pi / 2 > _LIFT_FROM and c > 0
+        lifted = float(t[-1]) * np.pi / 2 > (_LIFT_FROM if loss.trim is None else 3.0) and c > 0
         grid = self._majorant.grid(float(t[-1]), log_goal, lifted)
         if grid.size * n * len(t) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")
         modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
         for at in _chunks(n, len(t), grid.size):
-            rows = Rows(loss.rate[at], loss.sigma[at], np.full(len(loss.rate[at]), c), loss.flipped)
-            k_re, k_im, k_err = read(rows, grid.part(at), t)
+            k_re, k_im, k_err = read(loss._some_rows(at, c), grid.part(at), t)
             times = loss.count[at][:, None]
             modulus += (times * k_re).sum(axis=0)
             phase += (times * k_im).sum(axis=0)

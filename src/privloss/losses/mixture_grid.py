@@ -17,7 +17,12 @@ theta = v/sigma^2 <= pi/2, the point 1 + ux lies on the segment from 1 to r(y+iv
                                                  integral_0^1 (1+ux)^-(c+2) du <= min(1, 1/((c+1)x)) <= 2.5/r.
 
 So one majorant phi*g bounds the strip integral (trapezoid error 2 C / (e^(2 pi v/h) - 1)) and the nodes left out.
-It is integrated from above on a fixed set of cells: log(phi g) has second derivative >= -kappa, hence on a cell of
+*Trimmed rows* integrate over y <= b only: M_b = 1 + integral_{y<=b} f - Q[y > b] - w (P[y > b] - Q[y > b]), so dropping the
+last two terms costs at most (1 + |w|) P[y > b]. If b lies half-way between nodes, the kernel of the trapezoid rule is
+1/(1 + e^(2 pi u/h)) on the side Re y = b, and the side adds at most h/pi, and v more for lifted nodes, times the
+majorant at b.
+
+The majorant is integrated from above on a fixed set of cells: log(phi g) has second derivative >= -kappa, hence on a cell of
 width D it is at most its larger end value + kappa D^2/8; alternatively each factor is taken at its worst end.
 """
 
@@ -44,6 +49,8 @@ class Rows:
     sigma: Real
     c: Real
     flipped: bool
+    trim: Real | None = None  # M is the integral over y <= trim only, for every row (P against Q)
+    log_beyond: Real | None = None  # log of upper bounds on P[y > trim]
 
     def log_ratio(self, y: Real) -> tuple[Real, Real, Real]:
         """s, x and log r at y, accurate for small losses and free of overflow (x may be inf where s > 700)."""
@@ -90,6 +97,8 @@ def _edges(rows: Rows) -> Real:
     left = _FAR + (c + 2) * q / sigma if rows.flipped else np.full_like(q, _FAR)
     peak = np.full_like(q, 2.0) if rows.flipped else np.maximum(c + 1, 2.0)
     right = _FAR + peak / sigma
+    if rows.trim is not None:
+        right = np.minimum(right, rows.trim / sigma)
     lefts = -left[:, None] * np.linspace(1.0, 0.0, _LEFT_CELLS + 1)
     linear = np.linspace(0.0, 1.0, _RIGHT_CELLS + 1)
     near = np.minimum(right, 48.0)[:, None] * np.minimum(linear * 4 / 3, 1.0)
@@ -106,6 +115,7 @@ class Majorant:
     y: Real  # edges
     masses: Real  # (rows, edges + 1), in units of e^top
     top: Real
+    log_side: Real  # log(phi g) at the last edge
     crowd: float  # nodes of step <= sigma in a cell, times step, are at most this many widths
 
     def grid(self, t_max: float, log_goal: Real, lifted: bool) -> Grid:
@@ -143,10 +153,13 @@ def majorant(rows: Rows) -> Majorant:
     inner = np.minimum(smooth, factors) + np.log(width)
     # Beyond the last edges log(phi g) falls at least at the rate FAR/sigma, so the rest is a geometric tail.
     ends = np.log(sigma / _FAR)
-    cells = np.concatenate([whole[:, :1] + ends, inner, whole[:, -1:] + ends], axis=1)
+    beyond = whole[:, -1:] + ends
+    if rows.trim is not None:
+        beyond = np.where(y[:, -1:] >= rows.trim[:, None] * (1 - 1e-12), -np.inf, beyond)
+    cells = np.concatenate([whole[:, :1] + ends, inner, beyond], axis=1)
     crowd = float(1 + np.max(sigma / width.min(axis=1, keepdims=True)) + _FAR)
     top = cells.max(axis=1, keepdims=True)
-    return Majorant(rows, y, np.exp(cells - top), top[:, 0], crowd)
+    return Majorant(rows, y, np.exp(cells - top), top[:, 0], whole[:, -1], crowd)
 
 
 def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> Grid:
@@ -189,20 +202,38 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     if rows.flipped:
         penalty = penalty - (c + 2) * np.log(np.cos(widest / 2))
     step = np.minimum(2 * np.pi * v / (need + penalty + growth * theta), sigma)
-    size = int(np.max(np.ceil((high - low) / step))) + 1
-    if size > MAX_NODES:
-        raise TooExpensive(f"{size} quadrature nodes")
-    step = (high - low) / (size - 1)
+    step, size = _align(rows, low, high, step)
     exponent = 2 * np.pi * v / step
+    log_strip = np.log(2.0) + log_all + penalty - exponent - np.log(-np.expm1(-exponent))
+    if rows.trim is not None:
+        log_strip = np.logaddexp(log_strip, over.log_side + penalty + np.log(v + step))
     return Grid(
         start=low,
         step=step,
         size=size,
         shift=v if lifted else np.zeros_like(v),
-        log_strip=np.log(2.0) + log_all + penalty - exponent - np.log(-np.expm1(-exponent)),
+        log_strip=log_strip,
         slope=np.zeros_like(theta) if lifted else theta,
         log_tail=np.log(np.maximum(lost, 1e-300)) + crowding + top,
     )
+
+
+def _align(rows: Rows, low: Real, high: Real, step: Real) -> tuple[Real, int]:
+    """Steps at most `step` for a common number of nodes from `low` on; a trim lies half-way between two nodes."""
+    if rows.trim is None:
+        size = int(np.max(np.ceil((high - low) / step))) + 1
+        _afford(size)
+        return (high - low) / (size - 1), size
+    span = rows.trim - low
+    count = np.maximum(np.ceil(span / step - 0.5), 1.0)
+    size = int(np.max(np.minimum(count, np.ceil((high - low) * (count + 0.5) / span)))) + 1
+    _afford(size)
+    return span / (np.maximum(count, size - 1) + 0.5), size
+
+
+def _afford(size: int) -> None:
+    if size > MAX_NODES:
+        raise TooExpensive(f"{size} quadrature nodes")
 
 
 def quick_range(rows: Rows) -> tuple[Real, Real]:
@@ -214,7 +245,8 @@ def quick_range(rows: Rows) -> tuple[Real, Real]:
     for _ in range(6):  # the largest solution of y = (c+1) p(y), approached from above
         s = (y - 0.5) / sigma**2
         y = (c + 1) / (1 + (1 - q) / q * np.exp(-np.minimum(s, 700.0)))
-    return -9 * sigma, np.maximum(y, 3.0) + 9 * sigma
+    high = np.maximum(y, 3.0) + 9 * sigma
+    return -9 * sigma, high if rows.trim is None else np.minimum(high, rows.trim)
 
 
 def quick_step(rows: Rows) -> Real:

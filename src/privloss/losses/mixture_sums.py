@@ -109,7 +109,14 @@ def read(rows: Rows, grid: Grid, t: Real) -> tuple[Real, Real, Real]:
         m1 = m1 + table
     k_re, k_im = log1p_polar(m1.real, m1.imag)
     log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, nodes, light, heavy, scale))
-    return k_re, -k_im if rows.flipped else k_im, _relative(log_error, k_re)
+    return k_re, -k_im if rows.flipped else k_im, _relative(_with_trim(rows, t, log_error), k_re)
+
+
+def _with_trim(rows: Rows, t: Real, log_error: Real) -> Real:
+    """Trimmed rows leave out at most (1 + |w|) P[y > trim], |w| <= 1 + |z|."""
+    if rows.log_beyond is None:
+        return log_error
+    return np.logaddexp(log_error, rows.log_beyond[:, None] + np.log(2 + np.hypot(rows.c[:, None], t)))
 
 
 def _finish_scaled(
@@ -120,7 +127,7 @@ def _finish_scaled(
     k_re = scale + np.log(np.maximum(np.abs(total), 1e-300))
     k_im = np.angle(total)
     log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, nodes, light, heavy, scale) + scale)
-    return k_re, -k_im if rows.flipped else k_im, _relative(log_error, k_re)
+    return k_re, -k_im if rows.flipped else k_im, _relative(_with_trim(rows, t, log_error), k_re)
 
 
 class _Part:

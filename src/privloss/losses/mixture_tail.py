@@ -41,6 +41,7 @@ class Decay:
     mass_up: Real
     left_up: Real  # upper bound on the mass of rho to the left of all cells
     right_up: Real  # the same to the right
+    last_rho: Real  # rho at a trim, where the curve comes down to the axis again; 0 without a trim
     s: Real  # at the edges
     p: Real  # at the edges
     spread: Real  # p(1-p), at the place in the cell that makes ratio^power largest
@@ -48,9 +49,14 @@ class Decay:
 
     @classmethod
     def on(cls, rows: Rows, low: Real, high: Real) -> Decay:
-        """Cells between `low` and `high`; any range is sound."""
+        """Cells between `low` and `high`; any range is sound (an overflow leaves no decay, which is sound too)."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return cls._on(rows, low, high)
+
+    @classmethod
+    def _on(cls, rows: Rows, low: Real, high: Real) -> Decay:
         q, sigma, c = rows.q[:, None], rows.sigma[:, None], rows.c[:, None]
-        low, high = low[:, None], high[:, None]
+        low, high = low[:, None], (high if rows.trim is None else rows.trim)[:, None]
         wish = float(np.max((high - low) / (0.15 * sigma**2)))
         cells = int(min(max(wish, 96), 640)) if len(rows.q) <= 32 else 96
         y = low + (high - low) * np.linspace(0.0, 1.0, cells + 1)
@@ -72,6 +78,9 @@ class Decay:
         # beyond the last cell (log rho)' <= -(y - peak)/sigma^2, so the rest is below rho sigma^2 / (y - peak)
         peak = np.zeros_like(c) if rows.flipped else c + 1
         right_up = np.where(high > peak + sigma, rho[:, -1:] * sigma**2 / np.maximum(high - peak, sigma), np.inf)
+        last_rho = np.zeros_like(right_up)
+        if rows.trim is not None:
+            right_up, last_rho = last_rho, rho[:, -1:]
         # before the first cell (log rho)' >= (|y| - c q)/sigma^2, or |y|/sigma^2 for P against Q
         room = -low - (c * q if rows.flipped else 0.0)
         left_up = np.where(room > sigma, rho[:, :1] * sigma**2 / np.maximum(room, sigma), np.inf)
@@ -85,6 +94,7 @@ class Decay:
             mass_up=mass_up,
             left_up=left_up,
             right_up=right_up,
+            last_rho=last_rho,
             s=s[:, None, :],
             p=p[:, None, :],
             spread=(most if rows.flipped else least)[:, None, :],
@@ -147,4 +157,7 @@ class Decay:
         worst_last = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest))), 0.0)
         slope = 0.5 * np.log1p((0.25 * widest) ** 2) - t * arg[:, :, -1]
         right = np.expm1(np.maximum(0.5 * (self.sigma[:, :, 0] * widest) ** 2 + worst_last + slope, 0.0))
-        return np.asarray(left * self.left_up[:, 0][:, None] + right * self.right_up[:, 0][:, None])
+        # a trimmed integral ends on the axis: |integrand| <= rho(b) e^(v^2/2sigma^2) on the way down (power > 0)
+        end = theta[:, :, -1]
+        down = self.sigma[:, :, 0] ** 2 * end * np.exp(0.5 * (self.sigma[:, :, 0] * end) ** 2) * self.last_rho
+        return np.asarray(down + left * self.left_up[:, 0][:, None] + right * self.right_up[:, 0][:, None])

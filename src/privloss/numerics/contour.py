@@ -26,10 +26,11 @@ _STEPS = np.array([-7.0, -3.5, 1.0, 2.5, 6.0])  # where to look for image bounds
 
 @dataclass(frozen=True)
 class _Saddle:
-    """The real point c where (e^K(z) - e^K(0)) e^(-eps z)/(z(z+1)) is least on the axis, and the shape there.
+    """The real point c where (e^K(z) - w e^K(0)) e^(-eps z)/(z(z+1)) is least on the axis, and the shape there.
 
-    The mass that stays at Z = 0 adds nothing to delta but would drown a few rare hits in e^K, so it is taken out:
-    G = log(e^(K - K(0)) - 1) + K(0), which is K itself wherever K is large.
+    The mass that stays at Z = 0 adds nothing to delta but would drown a few rare hits in e^K, so it is taken out where
+    rare hits are what matters: w = 1 if the tilt has multiplied the variance by five, w = 0 if it has not changed it
+    (then the sum is nearly Gaussian and has no mass that stays). A guess, never used in a bound.
     """
 
     c: float
@@ -39,12 +40,15 @@ class _Saddle:
     curvature: float  # G'' + 1/c^2 + 1/(c+1)^2
 
     @classmethod
-    def at(cls, transform: Transform, c: float, k_zero: float) -> _Saddle:
+    def at(cls, transform: Transform, c: float, k_zero: float, variance: float) -> _Saddle:
         k, k1, k2 = transform.moments(c)
-        rise = k - k_zero
-        rest = -math.expm1(-rise) if rise > 0 else math.nan  # 1 - e^-(K - K(0))
+        if not (k2 >= 0 and k > -math.inf):
+            raise TooExpensive("moments out of range")
+        ratio = math.log(k2 / variance) / math.log(5.0) if k2 > 0 and variance > 0 else 0.0
+        stays = min(max(ratio, 0.0), 1.0) * math.exp(min(k_zero - k, 0.0))
+        rest = max(1 - stays, -math.expm1(min(k_zero - k, -1e-300)))
         slope = k1 / rest
-        spread = k2 / rest - (k1 / rest) ** 2 * math.exp(-rise) if rise > 0 else math.nan
+        spread = k2 / rest - slope**2 * stays
         curvature = max(spread, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
         share = math.log(rest) - math.log(c) - math.log1p(c) - 0.5 * math.log(2 * math.pi * curvature)
         return cls(c, slope - 1 / c - 1 / (c + 1), k, share, curvature)
@@ -67,10 +71,19 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     """log of lower and upper bounds on delta(eps) (without any mass at infinity), and the blur that was used."""
     if eps >= transform.largest:
         return (-math.inf, -math.inf), 0.0
+    whole = transform
     saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
+    for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
+        estimate = saddle.log_delta
+        transform = whole.trimmed(saddle.c, min(estimate, 0.0))
+        if transform is whole:
+            break
+        saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
+        if saddle.log_delta > estimate - 20:
+            break
     line = _build(transform, saddle, eps, tolerance)
     reading = line.read(np.array([eps]))
-    upper = min(float(reading.log_upper()[0]), _moments_bound(line, eps))
+    upper = min(float(reading.log_upper()[0]), float(np.logaddexp(_moments_bound(line, eps), line.log_lost)))
     return (min(float(reading.log_lower()[0]), upper), upper), line.mu
 
 
@@ -81,21 +94,25 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     """
     log_delta = level[0]
     saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
-    if (
-        not saddle.c * saddle.eps > 2.0
-    ):  # perhaps delta(0) <= delta already: then eps = 0, and no line passes through it
+    trimmed = transform.trimmed(saddle.c, log_delta)
+    if trimmed is not transform:
+        transform = trimmed
+        saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
+    if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already, and then eps = 0
         zero = _find(transform, lambda s: s.eps * s.c, rising=True)
         line = _build(transform, zero, 0.0, tolerance)
         if line.read(np.zeros(1)).log_upper()[0] <= log_delta:
             return Solved(-math.inf, 0.0, line)
-    line = _build(transform, saddle, saddle.eps, tolerance * min(max(saddle.c * abs(saddle.eps), 1e-3), 1e3))
+    eps = (saddle.k + saddle.log_share - log_delta) / saddle.c  # saddle.eps, unless c was limited
+    line = _build(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3))
     root = _root(line, log_delta, saddle)
     reading = line.read(np.array([root]))
     if not math.isfinite(root) or not reading.value[0] > 0:
         raise TooExpensive("no line found")
     unit = 1.02 / max(float(reading.value[0]), 1e-300) / saddle.c  # slope of -log delta is at least c near the saddle
     upper, lower = _safe_ends(line, level, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
-    upper = min(upper, kappa_bound_epsilon(line.c, line.log_mgf_upper, log_delta), transform.largest)
+    left = log_delta + math.log1p(-math.exp(line.log_lost - log_delta)) if line.log_lost < log_delta else -math.inf
+    upper = min(upper, kappa_bound_epsilon(line.c, line.log_mgf_upper, left), transform.largest)
     return Solved(min(lower, upper), upper, line)
 
 
@@ -127,6 +144,7 @@ def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Lin
         log_beyond=cut.log_beyond + float(values.error[0]),
         image_points=none,
         image_logs=none,
+        log_lost=transform.log_lost,
     )
     return bool(line.read(np.array([eps])).log_upper()[0] <= log_delta)
 
@@ -143,15 +161,22 @@ def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) 
     Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
     """
     lattice = transform.lattice
-    ceiling = 60.0 / lattice.spacing if lattice is not None else 1e16
+    ceiling = min(60.0 / lattice.spacing if lattice is not None else 1e16, transform.tilt_limit)
     low, high = math.log(1e-14), math.log(ceiling)
     k_zero, _, variance = transform.moments(0.0)
     x = min(max(math.log(5.0) - 0.5 * math.log(max(variance, 1e-300)), low + 1), high - 1)
     before: tuple[float, float] | None = None
+    found: _Saddle | None = None
     for _ in range(80):
-        saddle = _Saddle.at(transform, math.exp(x), k_zero)
-        error = miss(saddle)
-        error = (error if rising else -error) if not math.isnan(error) else math.inf
+        try:
+            saddle = _Saddle.at(transform, math.exp(x), k_zero, variance)
+            error = miss(saddle) if rising else -miss(saddle)
+        except (TooExpensive, OverflowError):
+            error = math.nan
+        if math.isnan(error):
+            error = math.inf  # so far out that K cannot even be evaluated: come back
+        else:
+            found = saddle
         if abs(error) < 0.25:
             break
         low, high = (low, x) if error > 0 else (x, high)
@@ -167,7 +192,9 @@ def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) 
         if abs(step) < 1e-7:
             break
         x += step
-    return saddle
+    if found is None or found.c < 1e-13:
+        raise TooExpensive("no saddle found")
+    return found
 
 
 def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Line:
@@ -222,6 +249,7 @@ def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Li
         largest=transform.largest,
         lattice=lattice,
         mu=mu,
+        log_lost=transform.log_lost,
     )
 
 
@@ -287,7 +315,7 @@ def _root(line: Line, log_delta: float, saddle: _Saddle) -> float:
 
     Secant steps on log delta, which is nearly straight, kept inside the bracket found so far.
     """
-    eps, slope = saddle.eps, saddle.c
+    eps, slope = (saddle.k + saddle.log_share - log_delta) / saddle.c, saddle.c
     low, high = -math.inf, line.largest
     before: tuple[float, float] | None = None
     for _ in range(200):

@@ -71,6 +71,7 @@ class Line:
     largest: float
     lattice: Lattice | None
     mu: float
+    log_lost: float = -math.inf  # what the transform has left out of delta
 
     @property
     def log_mgf_upper(self) -> float:
@@ -137,7 +138,8 @@ class Line:
         below = rounding + cut + self._images(start)
         if self.mu > 0:
             below = below + self._blur(start, turned)
-        return Reading(log_scale, value, rounding + cut, below)
+        lost = np.exp(np.minimum(self.log_lost - log_scale, 700.0))
+        return Reading(log_scale, value, rounding + cut + lost, below)
 
     def _images(self, eps: Real) -> Real:
         """Error 1, on the scale e^(K(c) - c eps) of this line."""

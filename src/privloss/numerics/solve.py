@@ -21,8 +21,13 @@ def decreasing_root(bounds: LogBounds, level: tuple[float, float], start: float)
     below = _first(lambda x: bounds(x)[1] <= low_level, start)
     if below == 0.0:
         return 0.0, 0.0
-    at_least = _first(lambda x: not bounds(x)[0] >= high_level, start)
-    return (math.nextafter(at_least, -math.inf) if at_least > 0 else 0.0), below
+    return last_at_least(lambda x: bounds(x)[0], high_level, start), below
+
+
+def last_at_least(log_lower: Callable[[float], float], level: float, start: float) -> float:
+    """The last x >= 0 where a decreasing function is surely at least the level (0 if there is none)."""
+    beyond = _first(lambda x: not log_lower(x) >= level, start)
+    return math.nextafter(beyond, -math.inf) if beyond > 0 else 0.0
 
 
 def _first(true_from: Callable[[float], bool], start: float) -> float:

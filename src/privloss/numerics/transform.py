@@ -76,6 +76,17 @@ class Transform(Protocol):
     def log_mgf_upper(self, c: Real) -> Real:
         """Upper bounds on K at real points c > 0."""
 
+    @property
+    def log_lost(self) -> float:
+        """log of an upper bound on what `trimmed` has left out of delta."""
+
+    @property
+    def tilt_limit(self) -> float:
+        """The largest c worth using."""
+
+    def trimmed(self, c: float, log_delta: float) -> Transform:
+        """This, or a transform without outcomes too rare to matter at delta that would spoil e^(cZ)."""
+
     def blurred(self, mu: float) -> Transform:
         """Z plus an independent N(mu^2/2, mu^2)."""
 
