@@ -17,7 +17,10 @@ Method, T >= 3 (also valid for T = 1, 2).  With K(z) = T log E[exp(z Z_1)],
   from one matrix product.
 * On the straight line and in the remove direction P is damped by the factor Phi(b - x), with b so large that
   T * integral of (1 - Phi(b - x)) dP <= 1e-30 * delta.  This moves delta by a relative 1e-30 at most, and keeps events
-  far rarer than delta from dominating the moment generating function.  The parabola uses the undamped P.
+  far rarer than delta from dominating the moment generating function.
+* On the parabola P is undamped, and the path in x is bent into the upper half plane beyond the point where
+  q exp((2y-1)/(2s^2)) = 1-q (passing between the branch points of log r, so without effect on the
+  integral), which removes the cancellation that large Re z would cause on the real line.
 * The abscissa c and the step sizes are planned in double precision from a saddle point; they affect the cost and the
   truncation error, but no value enters the result.
 
@@ -36,6 +39,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from flint import acb, acb_mat, arb, ctx
@@ -179,7 +183,7 @@ class Plan:
             (max(self.exponent(c + v, eps) - log_delta, 0.0) + nats) / v
             for v in (c * 2.0**k for k in np.arange(-6, 6, 0.5))
         )
-        return 2 * math.pi / max(left, right)
+        return 2 * math.pi / float(max(left, right))
 
     def frequency(self, c: float, tol: float) -> float:
         """A bound on how fast the loss varies where the tilted density matters."""
@@ -191,7 +195,8 @@ class Plan:
     def best_abscissa(self, eps: float, log_delta: float) -> float:
         """The c at or below the saddle point that allows the longest step."""
         saddle = self.saddle_for_epsilon(eps)
-        return max((saddle * f for f in np.geomspace(0.1, 1.2, 24)), key=lambda c: self.line_step(c, eps, log_delta, 46))
+        choices = [saddle * float(f) for f in np.geomspace(0.1, 1.2, 24)]
+        return max(choices, key=lambda c: self.line_step(c, eps, log_delta, 46.0))
 
     def line_length(self, c: float, eps: float, log_delta: float, nats: float, step: float) -> float:
         """The u beyond which the integrand on the straight line is exp(-nats) below delta."""
@@ -291,7 +296,7 @@ def _span(plan: Plan, c_values: list[float], floor: float, damped: bool) -> tupl
     sigma, q = plan.sigma, plan.q
     sign = 1.0 if plan.direction == REMOVE else -1.0
     top_c = max(c_values)
-    low = -50.0 if sign > 0 else -60.0 - top_c / sigma * min(1.0, 1.0)
+    low = -50.0 if sign > 0 else -60.0 - top_c / sigma
     high = 60.0 + (top_c + 1) / sigma if sign > 0 else 50.0
     if damped and sign > 0:
         high = min(high, plan.b + 60.0)
@@ -400,7 +405,8 @@ class Tilt:
         zeta = (x - self.middle) / self.sigma
         near = np.where(zeta.real > 0, -zeta, zeta)
         log_r = self.base + np.where(zeta.real > 0, zeta, 0) + np.log(1 + np.exp(near))
-        return np.max([(-x * x / 2 + (1 + z) * log_r).real for z in z_values], axis=0)
+        sizes = np.array([(-x * x / 2 + (1 + z) * log_r).real for z in z_values])
+        return np.asarray(sizes.max(axis=0))
 
 
 def _tilted_nodes(
@@ -580,7 +586,7 @@ def _marks(low: float, high: float, width: float, centres: list[float]) -> list[
             raw.update((centre - k * scale, centre + k * scale))
     ordered = sorted(m for m in raw if low <= m <= high)
     out: list[float] = []
-    for a, b in zip(ordered[:-1], ordered[1:], strict=True):
+    for a, b in pairwise(ordered):
         parts = max(1, math.ceil((b - a) / 3.0))
         out.extend(a + (b - a) * k / parts for k in range(parts))
     gap = 1e-3 * scale
@@ -607,9 +613,9 @@ def _tanh_sinh(level: int, bits: int) -> list[tuple[arb, arb]]:
 def _panels(f: Callable[[arb], arb], points: list[arb], level: int) -> arb:
     """Composite tanh-sinh quadrature; the radius of f is dropped, rounding being far below the tolerance."""
     total = arb(0)
-    for a, b in zip(points[:-1], points[1:], strict=True):
-        a, b = a.mid(), b.mid()
-        length = b - a
+    for start, end in pairwise(points):
+        a = start.mid()
+        length = end.mid() - a
         part = arb(0)
         for fraction, weight in _tanh_sinh(level, ctx.prec):
             part += weight * f(a + length * fraction)

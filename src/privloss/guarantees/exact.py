@@ -36,6 +36,7 @@ LATTICE = "exact privacy loss (lattice contour)"
 CONTOUR = "exact privacy loss (contour)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
+PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
@@ -122,20 +123,34 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
             return Bound(top * (1 - 64 * UNIT) if top < math.inf else top, top, TRIVIAL), None
         lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
         return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",)), None
-    if loss.hockey_stick(1.0) is not None:
-        return _closed_epsilon(loss, level), None
+    if _surely_zero(loss, level[0]):
+        return exactly(0.0, PINSKER), None
+    closed = _closed_epsilon(loss, level) if loss.hockey_stick(1.0) is not None else None
+    if closed is not None and closed.relative_width < 1e-11:
+        return closed, None
     try:
         solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
-        return _wide_epsilon(loss, level), None
+        return closed or _wide_epsilon(loss, level), None
     notes = () if solved.line.mu == 0 else (f"line blurred by a Gaussian with mu = {solved.line.mu:.2g}",)
     method = CONTOUR if solved.line.mu == 0 else BLURRED
     method = LATTICE if solved.line.lattice is not None else method
     answer = Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, notes)
+    if closed is not None:
+        return Bound(max(answer.lower, closed.lower), min(answer.upper, closed.upper), f"{CLOSED}; {method}", notes), solved
     if answer.relative_width > _POOR:
         other = _wide_epsilon(loss, level)
         return Bound(max(answer.lower, other.lower), min(answer.upper, other.upper), f"{method}; {WIDE}", notes), solved
     return answer, solved
+
+
+def _surely_zero(loss: ComposedLoss, log_delta: float) -> bool:
+    """delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that epsilon is 0."""
+    try:
+        mean = loss.mean_bounds()[1]
+    except TooExpensive:
+        return False
+    return mean <= 0 or 0.5 * math.log(0.5 * mean) * (1 - 4 * UNIT) + 1e-12 <= log_delta
 
 
 def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:

@@ -75,7 +75,7 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
     for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
         estimate = saddle.log_delta
-        transform = whole.trimmed(saddle.c, min(estimate, 0.0))
+        transform = whole.trimmed(2 * saddle.c, min(estimate, 0.0))
         if transform is whole:
             break
         saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
@@ -93,11 +93,12 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     The ends may be negative.
     """
     log_delta = level[0]
-    saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
-    trimmed = transform.trimmed(saddle.c, log_delta)
+    saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)
+    # at twice the tilt: a search that stopped short of the rare outcomes stopped because of them
+    trimmed = transform.trimmed(2 * saddle.c, log_delta)
     if trimmed is not transform:
         transform = trimmed
-        saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False)
+        saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)
     if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already, and then eps = 0
         zero = _find(transform, lambda s: s.eps * s.c, rising=True)
         line = _build(transform, zero, 0.0, tolerance)
@@ -155,7 +156,9 @@ def _moments_bound(line: Line, eps: float) -> float:
     return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
 
 
-def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) -> _Saddle:
+def _find(
+    transform: Transform, miss: Callable[[_Saddle], float], rising: bool, required: bool = True
+) -> _Saddle:
     """The saddle where `miss` (in nats of delta), monotone in c, vanishes to a fraction of a nat, which is plenty.
 
     Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
@@ -192,7 +195,7 @@ def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool) 
         if abs(step) < 1e-7:
             break
         x += step
-    if found is None or found.c < 1e-13:
+    if found is None or (required and found.c < 1e-13):
         raise TooExpensive("no saddle found")
     return found
 
