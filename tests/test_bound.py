@@ -52,7 +52,12 @@ def test_arithmetic_rounds_outwards() -> None:
 
 
 def test_text_rounds_outwards() -> None:
-    for b in (Bound(5.8069350265649, 5.80693502656588), Bound(1.23e-9, 4.5e-9), Bound(0.0, 1e-20), Bound(3.0, math.inf)):
+    for b in (
+        Bound(5.8069350265649, 5.80693502656588),
+        Bound(1.23e-9, 4.5e-9),
+        Bound(0.0, 1e-20),
+        Bound(3.0, math.inf),
+    ):
         low, high = (float(x) for x in str(b).strip("[]").split(", "))
         assert low <= b.lower <= b.upper <= high
     assert repr(Bound(1.0, 2.0)) == "Bound(1.0, 2.0)"

@@ -382,7 +382,8 @@ def _line(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) -> C
                 g = (plan.steps * product[k, m].log()).exp() / (z * (z + 1))
                 z_list.append(z)
                 g_list.append(g)
-    return Contour(hh, z_list, g_list)
+    # the nodes beyond count only fill up the last block, and the grid in x is not fine enough for them
+    return Contour(hh, z_list[:count], g_list[:count])
 
 
 TILT = 0.7

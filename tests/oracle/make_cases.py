@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import balls
+from tests.oracle import balls
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 SEED = 20240611

@@ -75,7 +75,8 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
     for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
         estimate = saddle.log_delta
-        transform = whole.trimmed(2 * saddle.c, min(estimate, 0.0))
+        reach = saddle.c if abs(saddle.eps - eps) * saddle.c < 0.3 else 2 * saddle.c
+        transform = whole.trimmed(reach, min(estimate, 0.0))
         if transform is whole:
             break
         saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
@@ -94,8 +95,9 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     """
     log_delta = level[0]
     saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)
-    # at twice the tilt: a search that stopped short of the rare outcomes stopped because of them
-    trimmed = transform.trimmed(2 * saddle.c, log_delta)
+    # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
+    reach = saddle.c if abs(saddle.log_delta - log_delta) < 0.3 else 2 * saddle.c
+    trimmed = transform.trimmed(reach, log_delta)
     if trimmed is not transform:
         transform = trimmed
         saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)

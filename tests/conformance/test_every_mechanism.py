@@ -1,0 +1,211 @@
+"""One suite that every mechanism passes; a new mechanism is one more entry in MECHANISMS."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import privloss as pl
+from privloss.losses.composed import ComposedLoss
+from privloss.losses.dominate import worst_neighbours
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism and how its privacy depends on each parameter: (name, make(value), values, +1 if larger is worse)."""
+
+    name: str
+    make: Callable[[], pl.Plan]
+    parameters: tuple[tuple[str, Callable[[float], pl.Plan], tuple[float, ...], int], ...]
+
+
+def plan(mechanism: object, count: int = 1) -> pl.Plan:
+    return mechanism * count  # type: ignore[operator, no-any-return]
+
+
+MECHANISMS = [
+    Entry(
+        "gaussian",
+        lambda: plan(pl.Gaussian(2.0), 3),
+        (
+            ("noise_multiplier", lambda v: plan(pl.Gaussian(v)), (0.0, 0.1, 1.0, 1.0001, 30.0), -1),
+            ("sensitivity", lambda v: plan(pl.Gaussian(sigma=2.0, sensitivity=v)), (0.1, 1.0, 1.0001, 5.0), +1),
+            ("count", lambda v: plan(pl.Gaussian(2.0), int(v)), (1, 2, 10, 10**6, 10**12), +1),
+        ),
+    ),
+    Entry(
+        "poisson gaussian",
+        lambda: plan(pl.Gaussian(0.9).poisson(0.02), 200),
+        (
+            ("noise", lambda v: plan(pl.Gaussian(v).poisson(0.02), 200), (0.0, 0.2, 0.9, 0.90001, 4.0, 100.0), -1),
+            ("rate", lambda v: plan(pl.Gaussian(0.9).poisson(v), 200), (0.0, 1e-6, 1e-3, 0.02, 0.0200001, 0.5, 1.0), +1),
+            ("count", lambda v: plan(pl.Gaussian(0.9).poisson(0.02), int(v)), (1, 2, 20, 10**4, 10**8), +1),
+        ),
+    ),
+    Entry(
+        "laplace",
+        lambda: plan(pl.Laplace(2.0), 500),
+        (
+            ("scale", lambda v: plan(pl.Laplace(v), 500), (0.0, 0.1, 2.0, 2.00001, 50.0), -1),
+            ("count", lambda v: plan(pl.Laplace(2.0), int(v)), (1, 2, 60, 10**4, 10**10), +1),
+        ),
+    ),
+    Entry(
+        "randomized-response",
+        lambda: plan(pl.RandomizedResponse(0.3), 40),
+        (
+            ("epsilon", lambda v: plan(pl.RandomizedResponse(v), 40), (0.0, 1e-9, 0.3, 0.300001, 5.0), +1),
+            ("p", lambda v: plan(pl.RandomizedResponse(p=v), 40), (0.0, 1e-3, 0.5, 0.500001, 1.0), -1),
+            ("count", lambda v: plan(pl.RandomizedResponse(0.3), int(v)), (1, 2, 40, 10**6, 10**12), +1),
+        ),
+    ),
+    Entry(
+        "many answers",
+        lambda: plan(pl.RandomizedResponse(0.7, answers=6), 30),
+        (("epsilon", lambda v: plan(pl.RandomizedResponse(v, answers=6), 30), (0.0, 0.1, 0.7, 0.70001, 4.0), +1),),
+    ),
+    Entry(
+        "pure-dp",
+        lambda: plan(pl.PureDP(0.2), 25),
+        (("epsilon", lambda v: plan(pl.PureDP(v), 25), (0.0, 1e-9, 0.2, 0.200001, 30.0), +1),),
+    ),
+    Entry(
+        "approx-dp",
+        lambda: plan(pl.ApproxDP(0.2, 1e-9), 25),
+        (
+            ("epsilon", lambda v: plan(pl.ApproxDP(v, 1e-9), 25), (0.0, 1e-9, 0.2, 0.200001, 30.0), +1),
+            ("delta", lambda v: plan(pl.ApproxDP(0.2, v), 25), (0.0, 1e-12, 1e-9, 1e-7, 0.5, 1.0), +1),
+        ),
+    ),
+    Entry("gdp", lambda: plan(pl.GDP(0.4), 5), (("mu", lambda v: plan(pl.GDP(v), 5), (0.0, 1e-9, 0.4, 0.4001, 9.0), +1),)),
+    Entry(
+        "zcdp",
+        lambda: plan(pl.ZCDP(0.1), 3),
+        (("rho", lambda v: plan(pl.ZCDP(v), 3), (0.0, 1e-6, 0.1, 0.11, 20.0), +1),),
+    ),
+    Entry(
+        "rdp",
+        lambda: plan(pl.RDP([2, 8, 32], [0.1, 0.4, 1.8]), 3),
+        (("scale", lambda v: plan(pl.RDP([2, 8, 32], [0.1 * v, 0.4 * v, 1.8 * v]), 3), (0.01, 1.0, 1.1, 20.0), +1),),
+    ),
+]  # fmt: skip
+CURVES = ("zcdp", "rdp")
+WITH_K = [e for e in MECHANISMS if e.name not in CURVES]
+every = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda e: e.name)
+every_k = pytest.mark.parametrize("entry", WITH_K, ids=lambda e: e.name)
+
+
+def loss_of(entry: Entry) -> ComposedLoss:
+    return worst_neighbours(entry.make(), "add-remove").loss
+
+
+@every_k
+def test_k_at_zero_and_minus_one(entry: Entry) -> None:
+    loss = loss_of(entry)
+    assert abs(loss.log_mgf(0.0) - math.log1p(-loss.delta_inf)) < 1e-13
+    assert abs(loss.log_mgf(-1.0) - math.log1p(-loss.reversed().delta_inf)) < 1e-13
+
+
+@every_k
+def test_k_is_convex_and_the_directions_mirror(entry: Entry) -> None:
+    loss = loss_of(entry)
+    points = np.linspace(-3.0, 4.0, 29)
+    k = loss.log_mgf(points).real
+    assert np.all(np.diff(k, 2) > -1e-12 * (1 + np.abs(k[1:-1])))
+    mirrored = loss.reversed().log_mgf(-1 - points).real
+    assert np.allclose(k, mirrored, rtol=1e-11, atol=1e-12)
+
+
+@every_k
+def test_line_is_dominated_by_its_real_point(entry: Entry) -> None:
+    loss = loss_of(entry)
+    for c in (0.3, 2.0):
+        vertical = loss.vertical(c)
+        t = np.linspace(0.0, 12.0, 49)
+        values = vertical.line(t, 1e-13)
+        fall = values.log_modulus - values.log_modulus[0]
+        assert np.all(fall <= 1e-12)
+        if loss.lattice is None:
+            for height in (0.5, 3.0, 9.0):
+                assert np.all(fall[t >= height] <= vertical.decay(height) + 1e-12)
+        upper = float(loss.log_mgf_upper(np.array([c]))[0])
+        assert upper >= values.log_modulus[0] - values.error[0]
+        assert float(loss.log_mgf_simple_upper(np.array([c]))[0]) >= values.log_modulus[0] - values.error[0]
+
+
+@every
+def test_intervals_are_intervals(entry: Entry) -> None:
+    made = entry.make()
+    for delta in (0.3, 1e-4, 1e-12, 1e-100):
+        bound = made.epsilon(delta)
+        assert 0 <= bound.lower <= bound.upper
+        if entry.name not in CURVES and bound.upper < math.inf:
+            assert bound.relative_width < 1e-6
+    for eps in (0.0, 0.1, 2.0, 50.0):
+        bound = made.delta(eps)
+        assert 0 <= bound.lower <= bound.upper <= 1
+
+
+@every
+def test_epsilon_falls_with_delta_and_delta_with_epsilon(entry: Entry) -> None:
+    made = entry.make()
+    epsilons = made.epsilon([1e-30, 1e-9, 1e-4, 0.01, 0.3])
+    for worse, better in itertools.pairwise(epsilons):
+        assert better.lower <= worse.upper
+    deltas = made.delta([0.0, 0.5, 1.0, 4.0])
+    for worse, better in itertools.pairwise(deltas):
+        assert better.lower <= worse.upper
+
+
+@every
+def test_monotone_in_every_parameter(entry: Entry) -> None:
+    for name, make, values, sign in entry.parameters:
+        answers = [make(v).epsilon(1e-6) for v in values]
+        for a, b in itertools.pairwise(answers):
+            worse, better = (b, a) if sign > 0 else (a, b)
+            assert better.lower <= worse.upper, (name, values)
+
+
+@every
+def test_composition_is_consistent(entry: Entry) -> None:
+    made = entry.make()
+    twice = made * 2
+    assert twice == made + made
+    assert made.epsilon(1e-6).lower <= twice.epsilon(1e-6).upper
+    # basic composition: 2k steps are (2 eps, 2 delta)-DP if k steps are (eps, delta)-DP
+    half = made.epsilon(1e-6)
+    if half.upper < math.inf:
+        assert twice.epsilon(2e-6).lower <= 2 * half.upper * (1 + 1e-12)
+
+
+@every_k
+def test_readings_agree(entry: Entry) -> None:
+    made = entry.make()
+    assert made.total_variation() == made.delta(0.0)
+    if loss_of(entry).delta_inf > 0:
+        assert made.kl().lower == math.inf
+        return
+    kl, d2 = made.kl(), made.rdp(2.0)
+    assert kl.lower <= d2.upper
+    assert made.rdp(1.0) == kl
+    assert d2.lower <= made.rdp(math.inf).upper
+    rho = made.zcdp()
+    assert d2.lower <= 2 * rho.upper * (1 + 1e-9)
+    assert made.total_variation().lower <= math.sqrt(kl.upper / 2)  # Pinsker
+    for fpr in (0.01, 0.3):
+        fnr = made.tradeoff(fpr)
+        assert fnr.lower <= 1 - fpr
+        assert fnr.upper >= 1 - fpr - made.total_variation().upper - 1e-12
+        assert fnr.width < 1e-5
+
+
+@every
+def test_mixing_with_something_else_costs_more(entry: Entry) -> None:
+    made = entry.make()
+    more = made + pl.Gaussian(3.0) + pl.PureDP(0.05)
+    assert made.epsilon(1e-6).lower <= more.epsilon(1e-6).upper
