@@ -43,7 +43,7 @@ from itertools import pairwise
 
 import numpy as np
 from flint import acb, acb_mat, arb, ctx
-from scipy.special import log_ndtr
+from scipy.special import expit, log_ndtr
 
 REMOVE = "remove"
 ADD = "add"
@@ -97,11 +97,10 @@ class Plan:
     def __init__(self, q: float, sigma: float, steps: int, direction: str, log_delta: float, damp: float) -> None:
         self.q, self.sigma, self.steps, self.direction, self.log_delta = q, sigma, steps, direction, log_delta
         self.b = _damping_point(q, sigma, steps, log_delta, damp) if direction == REMOVE else math.inf
-        self.freq = 1 / sigma
-        self._grid(0.0)
+        self._grid()
 
-    def _grid(self, u_max: float) -> None:
-        spacing = 2 * math.pi / (u_max * self.freq + max(14.0, 30 / (math.pi * self.sigma)))
+    def _grid(self) -> None:
+        spacing = 2 * math.pi / max(14.0, 30 / (math.pi * self.sigma))
         spacing = min(spacing, 0.25)
         high = self.b + 12 if self.direction == REMOVE else 45.0
         low = -45.0 if self.direction == REMOVE else -90.0
@@ -171,6 +170,10 @@ class Plan:
     def log_chernoff(self, eps: float) -> float:
         """log of an upper bound on delta(eps)."""
         c = self.saddle_for_epsilon(eps)
+        return self.chernoff_exponent(c, eps)
+
+    def chernoff_exponent(self, c: float, eps: float) -> float:
+        """log of the upper bound on delta(eps) that the abscissa c gives."""
         return self.cumulant(c)[0] - eps * c + c * math.log(c / (c + 1)) - math.log1p(c)
 
     def exponent(self, c: float, eps: float) -> float:
@@ -180,7 +183,7 @@ class Plan:
         """The step in u at which both neighbouring aliases fall exp(-nats) below delta."""
         left = (-log_delta + nats) / c
         right = min(
-            (max(self.exponent(c + v, eps) - log_delta, 0.0) + nats) / v
+            (max(self.chernoff_exponent(c + v, eps) - log_delta, 0.0) + nats) / v
             for v in (c * 2.0**k for k in np.arange(-6, 6, 0.5))
         )
         return 2 * math.pi / float(max(left, right))
@@ -198,44 +201,76 @@ class Plan:
         choices = [saddle * float(f) for f in np.geomspace(0.1, 1.2, 24)]
         return max(choices, key=lambda c: self.line_step(c, eps, log_delta, 46.0))
 
+    def _lifted(self, c: float, kappa: float) -> tuple[np.ndarray, np.ndarray]:
+        """log |density * exp(c loss) * dx/dt| and |Im loss| along a path x(t) = t + i h(t) that passes below the branch
+        point of log r at middle + i pi sigma (for the add direction: along its mirror image)."""
+        q, sigma = self.q, self.sigma
+        middle = sigma * (math.log1p(-q) - math.log(q)) + 0.5 / sigma
+        spacing = min(sigma / 8, 0.2)
+        low, high = (-45.0, self.b + 60.0) if self.direction == REMOVE else (-90.0, 45.0)
+        if (high - low) / spacing > 1_000_000:
+            raise ValueError("the density needs too many nodes")
+        t = np.arange(low, high, spacing)
+        place = (t - middle) / sigma
+        # h follows kappa times the slope of log r, but is at most 2 sigma at the branch point
+        height, rise = np.zeros_like(t), np.zeros_like(t)
+        flat = min(kappa, 1.2 * sigma)
+        parts = [(flat, math.log(kappa / flat))] if kappa > 0 else []
+        if kappa > flat:
+            parts.append((kappa - flat, -max(0.0, math.log((kappa - flat) / (0.8 * sigma)))))
+        for size, offset in parts:
+            logistic = expit(place + offset)
+            height += size * logistic
+            rise += size * logistic * (1 - logistic) / sigma
+        x = t + 1j * height
+        zeta = place + 1j * height / sigma
+        right = place > 0
+        log_r = math.log1p(-q) + np.where(right, zeta, 0) + np.log1p(np.exp(np.where(right, -zeta, zeta)))
+        size = (-0.5 * x * x).real + 0.5 * np.log1p(rise**2)
+        if self.direction == REMOVE:
+            size = size + (1 + c) * log_r.real + log_ndtr(self.b - x).real
+        else:
+            size = size - c * log_r.real
+        keep = size > size.max() - 90.0
+        if keep[0] or keep[-1]:
+            raise ValueError("the density reaches beyond its grid")
+        return size[keep], log_r.imag[keep]
+
+    def log_tail_ratio(self, c: float, u: float, plain: float) -> float:
+        """A bound on log |phi(c + iv) / phi(c)| that holds for every v >= u; plain is the log of the unlifted sum.
+
+        |phi(c + iv)| is at most the integral of |density * exp(c loss)| * exp(-v Im loss) along any admissible path,
+        and Im loss >= 0 there, so the bound decreases in v: no resonance of the loss can hide behind it.
+        """
+        best = 0.0
+        for factor in (1.3, 1.0, 0.6, 0.3):
+            size, imag = self._lifted(c, factor * u / self.sigma)
+            expo = size - u * imag
+            top = float(expo.max())
+            total = float(np.exp(expo - top).sum())
+            best = min(best, top + math.log(total) - plain)
+        return best
+
     def line_length(self, c: float, eps: float, log_delta: float, nats: float, step: float) -> float:
-        """The u beyond which the integrand on the straight line is exp(-nats) below delta."""
-        u, calm, first = 8 * step, 0, 0.0
-        self.freq = self.frequency(c, 120.0)
-        keep = self.x, self.loss, self.log_weight, self.spacing
-        expo_top = float((self.log_weight + c * self.loss).max())
-        try:
-            while u < MAX_LINE_NODES * step:
-                if math.pi / self.spacing < u * self.freq + 7:
-                    self._grid(1.5 * u)
-                expo = self.log_weight + c * self.loss
-                part = np.exp(expo - expo_top)
-                ratio = complex((part * np.exp(1j * u * self.loss)).sum() / part.sum())
-                # |phi(c+iu)/phi(c)|: one minus it, computed without cancellation
-                lost = float((part * 2 * np.sin(0.5 * u * self.loss) ** 2).sum() / part.sum())
-                imag = ratio.imag
-                log_abs = 0.5 * math.log1p(max(-2 * lost + lost * lost + imag * imag, -1 + 1e-12))
-                if log_abs < -9.0 and self.steps < 200:
-                    log_abs = _log_ratio(self, c, u, 60.0 + (nats - log_delta) / self.steps)
-                size = (
-                    self.steps * log_abs
-                    + self.cumulant(c)[0]
-                    - eps * c
-                    - math.log(abs(complex(c, u)))
-                    - math.log(abs(complex(c + 1, u)))
-                    + math.log(u)
-                )
-                if size < log_delta - nats:
-                    calm += 1
-                    first = first or u
-                    if calm >= 4:
-                        return first
-                else:
-                    calm, first = 0, 0.0
-                u *= 1.15
-        finally:
-            self.x, self.loss, self.log_weight, self.spacing = keep
-        raise ValueError("the line integral needs too many nodes")
+        """A u beyond which the integrand on the straight line is exp(-nats) below delta, everywhere."""
+        size, _ = self._lifted(c, 0.0)
+        plain = float(size.max()) + math.log(float(np.exp(size - size.max()).sum()))
+        head = self.cumulant(c)[0] - eps * c
+
+        def calm(u: float) -> bool:
+            tail = math.log(u) - math.log(abs(complex(c, u))) - math.log(abs(complex(c + 1, u)))
+            return self.steps * self.log_tail_ratio(c, u, plain) + head + tail < log_delta - nats
+
+        high = 8 * step
+        while not calm(high):
+            high *= 2
+            if high > MAX_LINE_NODES * step:
+                raise ValueError("the line integral needs too many nodes")
+        low = high / 2
+        while high > 1.04 * low:
+            mid = math.sqrt(low * high)
+            low, high = (low, mid) if calm(mid) else (mid, high)
+        return high
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -315,22 +350,11 @@ def _span(plan: Plan, c_values: list[float], floor: float, damped: bool) -> tupl
         size = base + sign * c * log_r
         top = max(top, float(size.max()))
         keep |= size > floor
+    if keep[0] or keep[-1]:
+        raise ValueError("the density reaches beyond its grid")
     where = np.nonzero(keep)[0]
     pad = x[1] - x[0]
     return float(x[where[0]] - pad), float(x[where[-1]] + pad), top
-
-
-def _log_ratio(plan: Plan, c: float, u: float, tol: float) -> float:
-    """log |phi(c + iu) / phi(c)| where doubles cannot resolve it."""
-    value = plan.log_mgf(c)[0]
-    rate = u * plan.frequency(c, tol + 40) + max(2 * math.sqrt(tol), tol / (math.pi * plan.sigma))
-    low, high, _ = _span(plan, [c], value - tol, damped=True)
-    if (high - low) * rate > 4e4:
-        raise ValueError("the density needs too many nodes")
-    ctx.prec = int(tol / math.log(2)) + 60
-    losses, weights = _density_nodes(plan.q, plan.sigma, plan.direction, plan.b, 2 * math.pi / rate, 0.0, low, high)
-    total = sum((w * acb(c * loss, u * loss).exp() for w, loss in zip(weights, losses, strict=True)), acb(0))
-    return float(abs(total).mid().log()) - value
 
 
 def _line(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) -> Contour:
@@ -452,6 +476,8 @@ def _parabola(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) 
     wide = np.linspace(-60.0 - 1 / sigma, 120.0 + 4 * (c + 1) / sigma, 40001)
     sizes = tilt.log_sizes(wide, z_values)
     where = np.nonzero(sizes > -tol)[0]
+    if where[0] == 0 or where[-1] == wide.size - 1:
+        raise ValueError("the density reaches beyond its grid")
     pad = wide[1] - wide[0]
     low, high = float(wide[where[0]] - pad), float(wide[where[-1]] + pad)
     top = max(float(sizes.max()), 0.0)
@@ -471,7 +497,7 @@ def _parabola(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) 
     grow = [(2 * bb * hh * hh * loss).exp() for loss in losses]
     z_list: list[acb] = []
     g_list: list[acb] = []
-    calm = 0
+    limit = log_delta - 44.0 - var.nats
     eps_ball = arb(eps)
     for k in range(count):
         u = hh * k
@@ -483,12 +509,17 @@ def _parabola(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) 
             g = acb(g.real)
         z_list.append(z)
         g_list.append(g)
+        if k and k % 4 == 0:
+            size_now = float((abs(g) * (-eps_ball * z.real).exp() * (u + cc)).mid().log())
+            if size_now < limit:
+                # On the path Im log r >= 0, so the sum of moduli bounds |phi| on the whole vertical ray above z, along
+                # which the contour may be closed: small here means that no resonance of the loss is cut off.
+                ceiling = sum((abs(x) for x in current), arb(0))
+                rest = plan.steps * ceiling.log() - eps_ball * z.real - u.log()
+                if float(rest.mid()) < limit:
+                    return Contour(hh, z_list, g_list)
         current = [x * t for x, t in zip(current, ratio, strict=True)]
         ratio = [x * t for x, t in zip(ratio, grow, strict=True)]
-        size_now = float((abs(g) * (-eps_ball * z.real).exp() * (u + cc)).mid().log()) if k else 0.0
-        calm = calm + 1 if size_now < log_delta - 44.0 - var.nats else 0
-        if calm >= 12:
-            return Contour(hh, z_list, g_list)
     raise ValueError("the integrand on the parabola does not decay")
 
 

@@ -13,8 +13,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.oracle import balls
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from tests.oracle import balls
 
 SEED = 20240611
 MIN_DIGITS = 12

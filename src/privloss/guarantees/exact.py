@@ -120,7 +120,7 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
     if math.isinf(level[0]):
         top = max(loss.largest, 0.0)
         if math.isinf(level[1]):  # delta = delta_inf exactly: the supremum of the finite loss
-            return Bound(top * (1 - 64 * UNIT) if top < math.inf else top, top, TRIVIAL), None
+            return Bound(top * (1 - (64 + 8 * loss.kinds) * UNIT) if top < math.inf else top, top, TRIVIAL), None
         lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
         return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",)), None
     if _surely_zero(loss, level[0]):
@@ -137,7 +137,9 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
     method = LATTICE if solved.line.lattice is not None else method
     answer = Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, notes)
     if closed is not None:
-        return Bound(max(answer.lower, closed.lower), min(answer.upper, closed.upper), f"{CLOSED}; {method}", notes), solved
+        return Bound(
+            max(answer.lower, closed.lower), min(answer.upper, closed.upper), f"{CLOSED}; {method}", notes
+        ), solved
     if answer.relative_width > _POOR:
         other = _wide_epsilon(loss, level)
         return Bound(max(answer.lower, other.lower), min(answer.upper, other.upper), f"{method}; {WIDE}", notes), solved

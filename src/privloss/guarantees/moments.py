@@ -62,7 +62,7 @@ def log_delta_upper(log_mgf: LogMgf, points: Real | None, eps: float) -> float:
     def value(c: Real) -> Real:
         k = log_mgf(c)
         with np.errstate(invalid="ignore", over="ignore"):
-            return k + log_kappa(c) - c * eps + 16 * UNIT * (np.abs(k) + c * eps + 1)
+            return np.asarray(k + log_kappa(c) - c * eps + 16 * UNIT * (np.abs(k) + c * eps + 1))
 
     return _best(value, points)
 
@@ -88,14 +88,15 @@ def epsilon(worst: WorstNeighbours, delta: float, solve: Callable[[ComposedLoss]
     lower = solve(worst.stand_in).lower
     uppers = [_all_moments(worst, delta)]
     if worst.loss.parts:
-        uppers += [solve(_with_box(worst, split * delta)).upper for split in _SPLITS if delta > 0]
+        boxes = [_with_box(worst, split * delta) for split in _SPLITS if delta > 0]
+        uppers += [solve(box).upper for box in boxes if box is not None]
     upper = min(uppers)
     return Bound(min(lower, upper), upper, METHOD)
 
 
 def _all_moments(worst: WorstNeighbours, delta: float) -> float:
     """Route A, the larger of both directions."""
-    left = delta - worst.loss.delta_inf * (1 + 16 * UNIT)
+    left = (delta - worst.loss.delta_inf_bounds[1]) * (1 - 4 * UNIT)
     if left <= 0:
         return math.inf
     found = [
@@ -104,21 +105,21 @@ def _all_moments(worst: WorstNeighbours, delta: float) -> float:
     return max(0.0, *found)
 
 
-def _with_box(worst: WorstNeighbours, delta: float) -> ComposedLoss:
-    """Route B: the curve as an (eps1, delta1) box beside the exact part."""
+def _with_box(worst: WorstNeighbours, delta: float) -> ComposedLoss | None:
+    """Route B: the curve as an (eps1, delta1) box beside the exact part; None if the curve gives no finite eps1."""
     eps = epsilon_upper(worst.curve.log_mgf_upper, worst.curve.points, math.log(delta)) if delta > 0 else math.inf
+    if not eps < math.inf:
+        return None
     return _boxed(worst.loss, max(eps, 1e-300), delta)
 
 
 def _boxed(loss: ComposedLoss, eps: float, delta: float) -> ComposedLoss:
-    if not eps <= 700:
-        return ComposedLoss((AtomsLoss(*(np.array([x]) for x in (1.0, 0.0, 1 - UNIT, 1.0))),))
     box = [np.array([x]) for x in (eps, 0.0, delta, 1.0)]
     parts: list[PrivacyLoss] = []
     merged = False
     for part in loss.parts:
         if isinstance(part, AtomsLoss):
-            columns = zip((part.eps, part.zero, part.delta, part.count), box, strict=True)
+            columns = zip((part.eps, part.others, part.delta, part.count), box, strict=True)
             parts.append(AtomsLoss(*(np.append(a, b) for a, b in columns)))
             merged = True
         else:
@@ -131,9 +132,10 @@ def delta(worst: WorstNeighbours, eps: float, solve: Callable[[ComposedLoss], Bo
     lower = solve(worst.stand_in).lower
     logs = [log_delta_upper(_joined(worst.loss, worst.curve, f), worst.curve.points, eps) for f in (False, True)]
     log_moment = max(logs)
-    inf = worst.loss.delta_inf
+    inf = worst.loss.delta_inf_bounds[1]
     moment = (math.exp(min(log_moment, 0.0)) * (1 + 2 * UNIT * abs(log_moment)) + inf) * (1 + 16 * UNIT)
     upper = min(max(moment, 5e-324), 1.0)
     if worst.loss.parts:
-        upper = min([upper, *(solve(_with_box(worst, split * upper)).upper for split in _SPLITS)])
+        boxes = [_with_box(worst, split * upper) for split in _SPLITS]
+        upper = min([upper, *(solve(box).upper for box in boxes if box is not None)])
     return Bound(min(lower, upper), upper, METHOD)

@@ -73,7 +73,7 @@ def _max_divergence(worst: WorstNeighbours) -> Bound:
     if not worst.curve.empty:
         return exactly(math.inf, METHOD, ("a Renyi curve bounds no largest loss",))
     top = max([0.0, *(d.largest for d in directions(worst.loss))]) if worst.loss.parts else 0.0
-    return Bound(top * (1 - 64 * UNIT) if top < math.inf else top, top, METHOD)
+    return Bound(top * (1 - (64 + 8 * worst.loss.kinds) * UNIT) if top < math.inf else top, top, METHOD)
 
 
 def kl(plan: Plan, *, adjacency: str | None = None) -> Bound:

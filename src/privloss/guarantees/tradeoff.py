@@ -10,6 +10,7 @@ around the best one also bound the supremum from above.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +62,7 @@ def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None) -> Bound:
         return _outward(y * (1 - d.upper - rate), y * (1 - d.lower - rate))
 
     limit = math.log(1 / rate) if rate > 0 else 700.0  # beyond, 1 - e^eps a < 0
-    found = [_supremum(steep, limit, +1), _supremum(flat, 700.0, -1)]
+    found = [_supremum(steep, delta, rate, limit, +1), _supremum(flat, delta, rate, 700.0, -1)]
     return Bound(max(0.0, *(f[0] for f in found)), max(0.0, *(f[1] for f in found)), METHOD)
 
 
@@ -69,7 +70,21 @@ def _outward(low: float, high: float) -> tuple[float, float]:
     return low - 4e-16, high + 4e-16
 
 
-def _supremum(branch: Branch, limit: float, sign: int) -> tuple[float, float]:
+def _cells_upper(delta: Callable[[float], Bound], rate: float, limit: float, sign: int) -> float:
+    """A coarse upper bound on a branch: on [a, b] delta(eps) >= delta(b), the other factors are worst at a."""
+    edges = [0.0, *(min(limit, 700.0) * (k / 48) ** 2 for k in range(1, 49))]
+    best = 0.0
+    for a, b in itertools.pairwise(edges):
+        kept = 1 - delta(b).lower
+        value = kept - math.exp(a) * rate if sign > 0 else math.exp(-a) * (kept - rate)
+        best = max(best, value)
+    beyond = 0.0 if sign > 0 else math.exp(-edges[-1])
+    return max(best, beyond) + 1e-15
+
+
+def _supremum(
+    branch: Branch, delta: Callable[[float], Bound], rate: float, limit: float, sign: int
+) -> tuple[float, float]:
     """(lower, upper) for the supremum of a concave branch over the points e^(sign eps), 0 <= eps <= limit."""
 
     def middle(eps: float) -> float:
@@ -94,9 +109,10 @@ def _supremum(branch: Branch, limit: float, sign: int) -> tuple[float, float]:
         for eps, value in ((c, fc), (d, fd)):
             if value > best:
                 best_eps, best = eps, value
-        if b - a < 1e-5 * (1e-3 + a):
+        if b - a < 1e-7 * (1e-3 + a):
             break
-    return best, _concave_upper(branch, math.exp(sign * best_eps), sign)
+    upper = _concave_upper(branch, math.exp(sign * best_eps), sign)
+    return best, upper if upper < 1.0 else _cells_upper(delta, rate, limit, sign)
 
 
 def _concave_upper(branch: Branch, x: float, sign: int) -> float:
@@ -108,7 +124,7 @@ def _concave_upper(branch: Branch, x: float, sign: int) -> float:
     the domain the chord through x + h and x + 2h (inwards) is extended instead.
     """
     low, high = branch(x)
-    for width in (1e-4, 1e-3, 1e-2, 0.1, 0.3):
+    for width in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3):
         h = width * x
         inner = branch(x + sign * h)  # away from the edge at 1
         has_outer = sign * (x - sign * h - 1) >= 0

@@ -2,9 +2,9 @@
 
 P gives mass a to +eps, a e^-eps to -eps, w to 0 and delta to infinity, (a + a e^-eps + w = 1 - delta). An
 (eps, delta)-DP box is dominated by w = 0 (Kairouz-Oh-Viswanath); k-ary randomised response has w = (k-2) a e^-eps. With
-v = w/(1-delta),
+m = k - 2 "others" and share = 1 / (1 + (m+1) e^-eps) = a/(1-delta),
 
-    M(z)/(1-delta) - 1 = (1 - v) expm1(eps z) (-expm1(-eps (z+1))) / (1 + e^-eps),
+    M(z)/(1-delta) - 1 = share * expm1(eps z) (-expm1(-eps (z+1))),
 
 a product, so nothing cancels. The law of Z is the same in both directions.
 """
@@ -25,10 +25,10 @@ _MAX_WORK = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class AtomsLoss(PrivacyLoss):
-    """Bundle over arrays `eps` > 0, `zero` (the share v of mass at 0), `delta` and `count`."""
+    """Bundle over arrays `eps` > 0, `others` (answers equally likely for both inputs), `delta` and `count`."""
 
     eps: Real
-    zero: Real
+    others: Real
     delta: Real
     count: Real
     symmetric = True
@@ -47,6 +47,10 @@ class AtomsLoss(PrivacyLoss):
         return bool(self.count[self.delta > 0].sum() <= 1)
 
     @property
+    def kinds(self) -> int:  # type: ignore[override]
+        return len(self.eps)
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
         return float(self.count @ self.eps) * (1 + (4 + len(self.eps)) * UNIT)
 
@@ -55,7 +59,7 @@ class AtomsLoss(PrivacyLoss):
         """All losses multiples of one eps."""
         if np.any(self.eps != self.eps[0]):
             return None
-        if np.all(self.zero == 0):
+        if np.all(self.others == 0):
             return Lattice(float(self.eps[0]), 2, int(self.count.sum()) % 2)
         return Lattice(float(self.eps[0]), 1, 0)
 
@@ -67,24 +71,17 @@ class AtomsLoss(PrivacyLoss):
         return _Vertical(self, c, self.lattice)
 
     def moments(self, c: float) -> tuple[float, float, float]:
-        eps = self.eps
-        high = (1 - self.zero) / (1 + np.exp(-eps))
-        logs = np.array([np.log(high) + c * eps, np.log(high) - eps - c * eps])
-        middle = np.log(np.maximum(self.zero, 1e-300))
-        top = np.maximum(np.maximum(logs[0], logs[1]), middle)
-        up, down, zero = (
-            np.exp(logs[0] - top),
-            np.exp(logs[1] - top),
-            np.where(self.zero > 0, np.exp(middle - top), 0.0),
-        )
-        total = up + down + zero
-        k1 = eps * (up - down) / total
-        k2 = eps**2 * (up + down) / total - k1**2
-        k = _k(eps, self.zero, np.array([c + 0j]))[0][:, 0] + np.log1p(-self.delta)
+        eps, small = self.eps, np.exp(-self.eps)
+        # masses proportional to 1, e^-eps and others e^-eps, tilted by e^(c eps), e^(-c eps) and 1
+        down, zero = np.exp(-eps * (1 + 2 * c)), self.others * small * np.exp(-c * eps)
+        total = 1 + down + zero
+        k1 = eps * (1 - down) / total
+        k2 = eps**2 * (1 + down) / total - k1**2
+        k = _k(eps, self.others, np.array([c + 0j]))[0][:, 0] + np.log1p(-self.delta)
         return float(self.count @ k), float(self.count @ k1), float(self.count @ k2)
 
     def log_mgf_upper(self, c: Real) -> Real:
-        re, _, error = _k(self.eps, self.zero, c + 0j)
+        re, _, error = _k(self.eps, self.others, c + 0j)
         lost = np.log1p(-self.delta)[:, None]
         sizes = self.count @ (np.abs(re) + np.abs(lost))
         return np.asarray(self.count @ (re + error + lost) + (4 + 2 * len(self.eps)) * UNIT * sizes)
@@ -96,28 +93,33 @@ class AtomsLoss(PrivacyLoss):
         """One use, without the mass at infinity."""
         if self.count.sum() != 1:
             return None
-        e, zero, mass = float(self.eps[0]), float(self.zero[0]), 1 - float(self.delta[0])
+        # eps itself may be rounded, and delta rises with it
+        low, high = (self._one_use(float(self.eps[0]) * (1 + s * 4 * UNIT), eps) for s in (-1, 1))
+        return low - 16 * UNIT * (1 + abs(low)) if low > -np.inf else low, high + 16 * UNIT * (
+            1 + abs(high)
+        ) if high > -np.inf else high
+
+    def _one_use(self, e: float, eps: float) -> float:
+        others, mass = float(self.others[0]), 1 - float(self.delta[0])
         if eps >= e:
-            return -np.inf, -np.inf
-        high = (1 - zero) / (1 + math.exp(-e))
-        terms = [high * -math.expm1(eps - e)]
+            return -math.inf
+        terms = [-math.expm1(eps - e)]
         if eps < 0:
-            terms.append(zero * -math.expm1(eps))
+            terms.append(others * math.exp(-e) * -math.expm1(eps))
         if eps < -e:
-            terms.append(high * math.exp(-e) * -math.expm1(eps + e))
-        value = mass * math.fsum(terms)
-        slack = 16 * UNIT * (1 + (abs(eps) + e) / (e - eps))
-        return math.log(value) - slack, math.log(value) + slack
+            terms.append(math.exp(-e) * -math.expm1(eps + e))
+        return math.log(mass / (1 + (others + 1) * math.exp(-e))) + math.log(math.fsum(terms))
 
     def mean_bounds(self) -> tuple[float, float]:
-        """(1 - v) eps tanh(eps/2) each."""
-        mean = float(self.count @ ((1 - self.zero) * self.eps * np.tanh(0.5 * self.eps)))
+        """eps (a - a e^-eps) each."""
+        share = 1 / (1 + (self.others + 1) * np.exp(-self.eps))
+        mean = float(self.count @ (share * self.eps * -np.expm1(-self.eps)))
         slack = (32 + len(self.eps)) * UNIT * mean
         return mean - slack, mean + slack
 
     def weakest(self) -> AtomsLoss:
         best = int(np.argmax(self.eps))
-        return AtomsLoss(self.eps[[best]], self.zero[[best]], self.delta[[best]], np.ones(1))
+        return AtomsLoss(self.eps[[best]], self.others[[best]], self.delta[[best]], np.ones(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +133,8 @@ class _Vertical:
         if len(loss.eps) * len(t) > _MAX_WORK:
             raise TooExpensive("line of atoms")
         modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
-        for eps, zero, delta, times in zip(loss.eps, loss.zero, loss.delta, loss.count, strict=True):
-            re, im, err = _k(np.array([eps]), np.array([zero]), self.c + 1j * t)
+        for eps, others, delta, times in zip(loss.eps, loss.others, loss.delta, loss.count, strict=True):
+            re, im, err = _k(np.array([eps]), np.array([others]), self.c + 1j * t)
             modulus += times * (re[0] + np.log1p(-delta))
             phase += times * im[0]
             error += times * (err[0] + 8 * UNIT * (np.abs(re[0]) + np.abs(im[0]) - np.log1p(-delta)))
@@ -146,21 +148,22 @@ class _Vertical:
             return 0.0
         end = math.pi / self.lattice.spacing
         heights = np.array([0.0, min(t, end)] if self.lattice.stride == 2 else [0.0, min(t, end), end])
-        re, _, error = _k(self.loss.eps, self.loss.zero, self.c + 1j * heights)
+        re, _, error = _k(self.loss.eps, self.loss.others, self.c + 1j * heights)
         fall = (re + error)[:, 1:].max(axis=1) - (re - error)[:, 0]
         return float(self.loss.count @ np.minimum(fall, 0.0))
 
 
-def _k(eps: Real, zero: Real, z: Complex) -> tuple[Real, Real, Real]:
-    """Re K, Im K and error for delta = 0, arrays (eps, z), Re z > -1/2."""
-    eps, zero, z = eps[:, None], zero[:, None], z[None, :]
-    share = (1 - zero) / (1 + np.exp(-eps))
+def _k(eps: Real, others: Real, z: Complex) -> tuple[Real, Real, Real]:
+    """Re K, Im K and error for delta = 0, arrays (eps, z), Re z > -1."""
+    eps, others, z = eps[:, None], others[:, None], z[None, :]
+    share = 1 / (1 + (others + 1) * np.exp(-eps))
     near = np.abs(eps * z) < 30.0
     w = np.where(near, eps * z, 0.0)
     first, second = np.expm1(w), -np.expm1(-(w + eps))
     m1 = share * first * second
     near_re, near_im = log1p_polar(m1.real, m1.imag)
-    rest = share * (1 + np.exp(-eps * (2 * z + 1))) + zero * np.exp(-eps * z)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rest = share * (1 + np.exp(-eps * (2 * z + 1)) + others * np.exp(-eps * (z + 1)))
     far_re, far_im = (eps * z).real + np.log(np.maximum(np.abs(rest), 1e-300)), (eps * z).imag + np.angle(rest)
     size = np.abs(eps * z)
     moved = np.abs(w) * np.abs(first + 1) * np.abs(second) + np.abs(w + eps) * np.abs(first) * np.abs(1 - second)

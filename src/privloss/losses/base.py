@@ -24,7 +24,8 @@ class PrivacyLoss(ABC):
 
     delta_inf: float = 0.0  # P[Z = inf] of the whole bundle, as a double
     delta_inf_exact: bool = True  # whether that double is the exact value (no mass, or one step's own delta)
-    largest: float = np.inf  # supremum of the finite part of Z
+    largest: float = np.inf  # supremum of the finite part of Z, rounded up
+    kinds: int = 1  # how many members the bundle has: sums over them carry as many roundings
     lattice: Lattice | None = None  # the lattice Z lives on, if known and useful
     symmetric: bool = False  # Z has the same law in both directions
 
@@ -64,7 +65,14 @@ class PrivacyLoss(ABC):
     def delta_inf_bounds(self) -> tuple[float, float]:
         """An interval for delta_inf; a point where it is known exactly."""
         value = self.delta_inf
-        return (value, value) if self.delta_inf_exact else (value * (1 - 32 * UNIT), min(value * (1 + 32 * UNIT), 1.0))
+        return (
+            (value, value)
+            if self.delta_inf_exact
+            else (
+                value * (1 - (32 + 4 * self.kinds) * UNIT),
+                min(value * (1 + (32 + 4 * self.kinds) * UNIT), 1.0),
+            )
+        )
 
     log_lost: float = -np.inf  # log of the probability left out by `trimmed`: delta is at most this much larger
 

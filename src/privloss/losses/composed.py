@@ -33,8 +33,12 @@ class ComposedLoss(PrivacyLoss):
         return not with_mass or (len(with_mass) == 1 and with_mass[0].delta_inf_exact)
 
     @property
+    def kinds(self) -> int:  # type: ignore[override]
+        return sum(p.kinds for p in self.parts)
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
-        return math.fsum(p.largest for p in self.parts)
+        return math.fsum(p.largest for p in self.parts) * (1 + 2 * UNIT)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -85,9 +89,8 @@ class ComposedLoss(PrivacyLoss):
         return self if all(a is b for a, b in zip(parts, self.parts, strict=True)) else ComposedLoss(parts)
 
     def log_test_lower(self, eps: float) -> float:
-        # looking at one part only is post-processing; the others' mass at infinity is left out of it as well
-        finite = sum(math.log1p(-p.delta_inf) for p in self.parts if p.delta_inf < 1)
-        return max(p.log_test_lower(eps) for p in self.parts) + finite
+        # looking at one part only is post-processing of the whole, which is all finite only without mass at infinity
+        return max(p.log_test_lower(eps) for p in self.parts) if self.delta_inf == 0 else -math.inf
 
     def vertical(self, c: float) -> Vertical:
         only = self.parts[0]

@@ -189,12 +189,10 @@ def _randomized_response(found: _Collected, mechanism: Any, times: int, adjacenc
         "as for some fixed answer",
     )
     eps = mechanism.local_epsilon
-    if math.isinf(eps) or eps > 700:
+    if math.isinf(eps):
         found.points.append(_REVEALED)
     elif eps > 0:
-        # share of the k-2 answers that are equally likely for both inputs
-        others = mechanism.answers - 2
-        found.atoms.append((eps, others / (math.exp(eps) + 1 + others), 0.0, times))
+        found.atoms.append((eps, mechanism.answers - 2, 0.0, times))
 
 
 def _approximate(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
@@ -204,7 +202,7 @@ def _approximate(found: _Collected, mechanism: Any, times: int, adjacency: str) 
         "(eps, delta)-DP is dominated by randomised response with delta (Kairouz, Oh, Viswanath 2015)",
         f"{mechanism.kind}: the guarantee of the box holds under {adjacency}",
     )
-    if delta == 1 or mechanism.eps > 700:
+    if delta == 1:
         found.points.append(_REVEALED)
     elif mechanism.eps > 0:
         found.atoms.append((mechanism.eps, 0.0, delta, times))

@@ -42,9 +42,14 @@ class GaussianMixtureLoss(PrivacyLoss):
         return GaussianMixtureLoss(self.rate, self.sigma, self.count, not self.flipped)
 
     @property
+    def kinds(self) -> int:  # type: ignore[override]
+        return len(self.rate)
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
-        # Q against P: Z = -log r < -log(1-q)
-        return float(-(self.count * np.log1p(-self.rate)).sum()) if self.flipped else np.inf
+        # Q against P: Z = -log r < -log(1-q); rounded up
+        top = float(-(self.count * np.log1p(-self.rate)).sum())
+        return top * (1 + (8 + len(self.rate)) * UNIT) if self.flipped else np.inf
 
     @property
     def log_lost(self) -> float:  # type: ignore[override]
@@ -161,26 +166,31 @@ class GaussianMixtureLoss(PrivacyLoss):
     def log_test_lower(self, eps: float) -> float:
         """The event "some step's loss exceeds z" for the best of many z: delta >= P(event) - e^eps Q(event)."""
         steps = float(self.count.sum())
-        shares = np.concatenate([[0.0, 1 / steps], np.geomspace(1e-3, 4.0, 30), [1.0]])
+        shares = np.concatenate([[0.0, 1 / steps], np.geomspace(1e-3, 4.0, 30), [1.0, 1.001]])
         return max(self._log_event(float(share * eps), eps) for share in shares)
 
     def _log_event(self, z: float, eps: float) -> float:
-        """log of P(some Z > z) - e^eps Q(some Z > z), rounded down; -inf if not positive."""
+        """log of P(some Z > z) - e^eps Q(some Z > z), rounded down; -inf if not surely positive."""
         q, sigma, count = self.rate, self.sigma, self.count
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            if self.flipped:  # -log r > z: r < e^-z
-                inside = np.maximum(1 + np.expm1(-z) / q, 0.0)
-                y = 0.5 + sigma**2 * np.log(inside)
-                log_plain, log_shifted = log_ndtr(y / sigma), log_ndtr((y - 1) / sigma)
-            else:
-                y = 0.5 + sigma**2 * np.log1p(np.expm1(min(z, 700.0)) / q)
-                log_plain, log_shifted = log_ndtr(-y / sigma), log_ndtr((1 - y) / sigma)
-            log_mixed = np.logaddexp(np.log1p(-q) + log_plain, np.log(q) + log_shifted)
-            log_p, log_q = (log_plain, log_mixed) if self.flipped else (log_mixed, log_plain)
-            p_event = -math.expm1(float((count * np.log1p(-np.exp(log_p))).sum()))
-            q_event = -math.expm1(float((count * np.log1p(-np.exp(log_q))).sum()))
-        value = p_event * (1 - 1e-9) - math.exp(min(eps, 700.0)) * q_event * (1 + 1e-9)
-        return math.log(value) if value > 0 else -math.inf
+        if self.flipped:  # -log r > z: r < e^-z, possible only if e^-z > 1 - q
+            inside = 1 + np.expm1(-z) / q
+            if np.any(inside <= 0):
+                return -math.inf
+            y = 0.5 + sigma**2 * np.log(inside)
+            log_plain, log_shifted = log_ndtr(y / sigma), log_ndtr((y - 1) / sigma)
+        else:
+            rise = np.log1p(np.expm1(min(z, 600.0)) / q) if z <= 600 else z - np.log(q)
+            y = 0.5 + sigma**2 * rise
+            log_plain, log_shifted = log_ndtr(-y / sigma), log_ndtr((1 - y) / sigma)
+        log_mixed = np.logaddexp(np.log1p(-q) + log_plain, np.log(q) + log_shifted)
+        log_p, log_q = (log_plain, log_mixed) if self.flipped else (log_mixed, log_plain)
+        log_p_event = _log_some(log_p, count)
+        log_q_event = eps + _log_some(log_q, count)
+        log_p_event -= 1e-9 * (1 + abs(log_p_event))
+        log_q_event += 1e-9 * (1 + abs(log_q_event))
+        if not log_q_event < log_p_event:
+            return -math.inf
+        return log_p_event + math.log(-math.expm1(log_q_event - log_p_event))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One step, reduced to the plain Gaussian.
@@ -192,11 +202,15 @@ class GaussianMixtureLoss(PrivacyLoss):
             return None
         q, plain = float(self.rate[0]), GaussianLoss(float(self.sigma[0]) ** -2)
         if self.flipped:
-            share = -math.expm1(eps + math.log1p(-q))
-            if share <= 0:
+            exponent = eps + math.log1p(-q)
+            wobble = 16 * UNIT * (1 + abs(eps) + abs(math.log1p(-q)))
+            if exponent > wobble:
                 return -math.inf, -math.inf
+            share = -math.expm1(exponent)
+            if share < 1e6 * wobble:  # nothing certain but delta <= share
+                return -math.inf, math.log(max(share, 0.0) + 2 * wobble)
             shifted = math.log(q) + eps - math.log(share)
-            wobble = 8 * UNIT * (1 + (1 + abs(eps) + abs(math.log(q))) / share)
+            wobble = 16 * UNIT * (1 + (1 + abs(eps) + abs(math.log(q))) / share)
         else:
             if eps <= math.log1p(-q):  # every outcome has r > e^eps
                 share = -math.expm1(eps)
@@ -207,7 +221,7 @@ class GaussianMixtureLoss(PrivacyLoss):
             shifted = math.log1p(rise) if eps <= 600 else eps - math.log(q)
             wobble = 8 * UNIT * (1 + abs(shifted) + abs(eps) + abs(rise) / (1 + rise))
         low, high = plain.hockey_stick(shifted + wobble)[0], plain.hockey_stick(shifted - wobble)[1]
-        slack = 8 * UNIT * (1 + abs(math.log(share)) + (1 / share if self.flipped else 0.0))
+        slack = 8 * UNIT * (1 + abs(math.log(share)) + ((2 + abs(eps)) / share if self.flipped else 0.0))
         return low + math.log(share) - slack, high + math.log(share) + slack
 
     def mean_bounds(self) -> tuple[float, float]:
@@ -263,6 +277,15 @@ class _Vertical:
             size = times * (np.abs(k_re) + np.abs(k_im))
             error += (times * k_err + (8 + n) * UNIT * size).sum(axis=0)
         return LineValues(modulus, phase, error)
+
+
+def _log_some(log_each: Real, count: Real) -> float:
+    """log of 1 - prod (1 - p)^count, to a relative 1e-9; the sum of count * p where that is tiny."""
+    total = float(logsumexp(log_each + np.log(count)))
+    if total < -25.0:
+        return total
+    with np.errstate(divide="ignore"):
+        return math.log(-math.expm1(float((count * np.log1p(-np.exp(np.minimum(log_each, -1e-300)))).sum())))
 
 
 def _chunks(rows: int, heights: int, size: int) -> Iterator[slice]:

@@ -30,6 +30,10 @@ class LaplaceLoss(PrivacyLoss):
         return self
 
     @property
+    def kinds(self) -> int:  # type: ignore[override]
+        return len(self.lam)
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
         return float(self.count @ self.lam) * (1 + (4 + len(self.lam)) * UNIT)
 
@@ -40,9 +44,9 @@ class LaplaceLoss(PrivacyLoss):
         # K', K'' by central differences of the analytic K on a complex step: exact to many digits
         step = 1e-4 * min(1.0, 1 / float(self.lam.max()))
         points = np.array([c + 0j, c + 1j * step])
-        m1 = _m_minus_1(self.lam[:, None], points[None, :])
-        k = self.count @ _log1p(m1)
-        return float(k[0].real), float(k[1].imag / step), float(2 * (k[0].real - k[1].real) / step**2)
+        re, im, _ = _k(self.lam, points)
+        k, angle = self.count @ re, self.count @ im
+        return float(k[0]), float(angle[1] / step), float(2 * (k[0] - k[1]) / step**2)
 
     def log_mgf_upper(self, c: Real) -> Real:
         re, _, error = _k(self.lam, c + 0j)
@@ -56,11 +60,11 @@ class LaplaceLoss(PrivacyLoss):
         if self.count.sum() != 1:
             return None
         lam = float(self.lam[0])
-        if eps >= lam:
-            return -np.inf, -np.inf
-        value = -np.expm1(0.5 * (eps - lam)) if eps > -lam else -np.expm1(eps)
-        log_value, slack = float(np.log(value)), 8 * UNIT * (1 + (abs(eps) + lam) / max(lam - eps, 1e-300))
-        return log_value - slack, min(log_value + slack, 0.0)
+        # lambda itself is rounded, and delta rises with lambda
+        low, high = (_one_release(lam * (1 + s * 4 * UNIT), eps) for s in (-1, 1))
+        return low - 8 * UNIT * (1 + abs(low)) if low > -np.inf else low, min(
+            high + 8 * UNIT * (1 + abs(high)) if high > -np.inf else high, 0.0
+        )
 
     def mean_bounds(self) -> tuple[float, float]:
         """lambda - 1 + e^-lambda each."""
@@ -70,6 +74,13 @@ class LaplaceLoss(PrivacyLoss):
 
     def weakest(self) -> LaplaceLoss:
         return LaplaceLoss(np.array([self.lam.max()]), np.ones(1))
+
+
+def _one_release(lam: float, eps: float) -> float:
+    """log delta(eps) of one release."""
+    if eps >= lam:
+        return -np.inf
+    return float(np.log(-np.expm1(0.5 * (eps - lam) if eps > -lam else eps)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +111,16 @@ class _Vertical:
         return float(self.loss.count @ np.log(np.minimum((atoms + smooth) / whole * (1 + 8 * UNIT), 1.0)))
 
 
-def _m_minus_1(lam: Real, z: Complex) -> Complex:
-    """M - 1 without cancellation, for |z lambda| not large:
+def _m_minus_1(lam: Real, z: Complex) -> tuple[Complex, Real]:
+    """M - 1 without cancellation, and the size of the terms it is made of; for |z lambda| not large.
 
-    e^(-lambda/2) { 2 sinh((z+1) lambda/2) sinh(z lambda/2) + lambda/2 [S(s lambda) - S(lambda/2)] },  S(x) = sinh(x)/x.
+    M - 1 = e^(-lambda/2) { 2 sinh((z+1) lambda/2) sinh(z lambda/2) + lambda/2 [S(s lambda) - S(lambda/2)] },
+    S = sinh(x)/x.
+    The bracket is a series in x^2 - y^2 = z(z+1) lambda^2 for small arguments and otherwise, times lambda/2,
+    [2 sinh(lambda/2) sinh^2(z lambda/2) + cosh(lambda/2) sinh(z lambda) - 2 z sinh(lambda/2)] / (2 s).
     """
-    s = z + 0.5
+    s = np.where(np.abs(z + 0.5) < 1e-9, 1e-9, z + 0.5)
     x2, y2 = (s * lam) ** 2, (0.5 * lam) ** 2
-    product = z * (z + 1) * lam**2  # x2 - y2
     # S(x) - S(y) = (x2 - y2) sum_k D_k/(2k+1)!,  D_k = (x2^k - y2^k)/(x2 - y2); used for |x|, |y| < 1
     near = (np.abs(x2) < 1.0) & (y2 < 1.0)
     a, b = np.where(near, x2, 0.0), np.where(near, y2, 0.0)
@@ -117,30 +130,31 @@ def _m_minus_1(lam: Real, z: Complex) -> Complex:
         total = total + term / factorial
         term = a * term + power
         power = power * b
+    series = 0.5 * lam * z * (z + 1) * lam**2 * total
     with np.errstate(over="ignore", invalid="ignore"):
-        far = np.sinh(s * lam) / (s * lam) - np.sinh(0.5 * lam) / (0.5 * lam)
-        first = 2 * np.sinh(0.5 * (z + 1) * lam) * np.sinh(0.5 * z * lam)
-    return np.asarray(np.exp(-0.5 * lam) * (first + 0.5 * lam * np.where(near, product * total, far)))
-
-
-def _log1p(m1: Complex) -> Complex:
-    re, im = log1p_polar(m1.real, m1.imag)
-    return np.asarray(re + 1j * im)
+        half = np.exp(-0.5 * lam)
+        sinh, cosh = -0.5 * np.expm1(-lam), 0.5 * (1 + np.exp(-lam))  # of lambda/2, times e^(-lambda/2)
+        terms = 2 * sinh * np.sinh(0.5 * z * lam) ** 2, cosh * np.sinh(z * lam), -2 * z * sinh
+        far = (terms[0] + terms[1] + terms[2]) / (2 * s)
+        first = 2 * half * np.sinh(0.5 * (z + 1) * lam) * np.sinh(0.5 * z * lam)
+        far_size = (np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2])) / np.abs(2 * s)
+    second = np.where(near, half * series, far)
+    return np.asarray(first + second), np.abs(first) + np.where(near, np.abs(half * series), far_size)
 
 
 def _k(lam: Real, z: Complex) -> tuple[Real, Real, Real]:
-    """Re K, Im K and error, arrays (lam, z), Re z > -1/2."""
+    """Re K, Im K and error, arrays (lam, z), Re z > -1."""
     lam, z = lam[:, None], z[None, :]
     near = np.abs(z * lam) < 20.0
-    m1 = _m_minus_1(lam, np.where(near, z, 0.0))
+    m1, terms = _m_minus_1(lam, np.where(near, z, 0.0))
     near_re, near_im = log1p_polar(m1.real, m1.imag)
     # far out: M = e^(z lambda) (z + 1 + z e^(-(2z+1) lambda)) / (2z + 1)
-    rest = (z + 1 + z * np.exp(-(2 * z + 1) * lam)) / (2 * z + 1)
-    far_re, far_im = (z * lam).real + np.log(np.abs(rest)), (z * lam).imag + np.angle(rest)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        rest = (z + 1 + z * np.exp(-(2 * z + 1) * lam)) / (2 * z + 1)
+        far_re, far_im = (z * lam).real + np.log(np.abs(rest)), (z * lam).imag + np.angle(rest)
     re, im = np.where(near, near_re, far_re), np.where(near, near_im, far_im)
     size = np.abs(z * lam)
-    growth = np.exp(np.minimum(z.real * lam, 50.0))
-    # near: relative error of M - 1, whose terms are at most |z(z+1)| lambda^2 e^(..) or the sinh themselves
-    near_error = 64 * UNIT * np.minimum(size * np.abs((z + 1) * lam), 4.0) * (1 + size) * growth / np.exp(near_re)
+    # every hyperbolic function carries a few roundings of its argument
+    near_error = 32 * UNIT * terms * (2 + size + lam) / np.exp(np.maximum(near_re, -600.0))
     far_error = 64 * UNIT * (1 + size) / np.minimum(np.abs(rest), 1.0)
-    return re, im, np.where(near, near_error, far_error)
+    return re, im, np.log1p(np.where(near, near_error, far_error))

@@ -17,12 +17,13 @@ theta = v/sigma^2 <= pi/2, the point 1 + ux lies on the segment from 1 to r(y+iv
                                                  integral_0^1 (1+ux)^-(c+2) du <= min(1, 1/((c+1)x)) <= 2.5/r.
 
 So one majorant phi*g bounds the strip integral (trapezoid error 2 C / (e^(2 pi v/h) - 1)) and the nodes left out.
-*Trimmed rows* integrate over y <= b only: M_b = 1 + integral_{y<=b} f - Q[y > b] - w (P[y > b] - Q[y > b]), so dropping the
-last two terms costs at most (1 + |w|) P[y > b]. If b lies half-way between nodes, the kernel of the trapezoid rule is
-1/(1 + e^(2 pi u/h)) on the side Re y = b, and the side adds at most h/pi, and v more for lifted nodes, times the
-majorant at b.
+*Trimmed rows* integrate over y <= b only: M_b = 1 + integral_{y<=b} f - Q[y > b] - w (P[y > b] - Q[y > b]), so
+dropping the last two terms costs at most (1 + |w|) P[y > b]. If b lies half-way between nodes, the kernel of the
+trapezoid rule is 1/(1 + e^(2 pi u/h)) on the side Re y = b, and the side adds at most h/pi, and v more for lifted
+nodes, times the majorant at b.
 
-The majorant is integrated from above on a fixed set of cells: log(phi g) has second derivative >= -kappa, hence on a cell of
+The majorant is integrated from above on a fixed set of cells: log(phi g) has second derivative >= -kappa, hence on a
+cell of
 width D it is at most its larger end value + kappa D^2/8; alternatively each factor is taken at its worst end.
 """
 
@@ -95,7 +96,7 @@ def _edges(rows: Rows) -> Real:
     """Cell edges in units of sigma, shape (rows, cells + 1); 0 is always an edge."""
     q, sigma, c = rows.q, rows.sigma, rows.c
     left = _FAR + (c + 2) * q / sigma if rows.flipped else np.full_like(q, _FAR)
-    peak = np.full_like(q, 2.0) if rows.flipped else np.maximum(c + 1, 2.0)
+    peak = np.full_like(q, 2.0) if rows.flipped else np.maximum(c + 1, 3.0)
     right = _FAR + peak / sigma
     if rows.trim is not None:
         right = np.minimum(right, rows.trim / sigma)
@@ -151,8 +152,8 @@ def majorant(rows: Rows) -> Majorant:
     smooth = np.maximum(whole[:, 1:], whole[:, :-1]) + kappa * width**2 / 8
     factors = np.maximum(log_phi[:, 1:], log_phi[:, :-1]) + log_x[:, 1:] + worst_s
     inner = np.minimum(smooth, factors) + np.log(width)
-    # Beyond the last edges log(phi g) falls at least at the rate FAR/sigma, so the rest is a geometric tail.
-    ends = np.log(sigma / _FAR)
+    # Beyond the last edges log(phi g) falls at least at half the rate FAR/sigma, so the rest is a geometric tail.
+    ends = np.log(2 * sigma / _FAR)
     beyond = whole[:, -1:] + ends
     if rows.trim is not None:
         beyond = np.where(y[:, -1:] >= rows.trim[:, None] * (1 - 1e-12), -np.inf, beyond)
@@ -175,8 +176,27 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     # The leading digits of M - 1 are always worth having: searches and ranges rely on it.
     goal = np.minimum(log_goal + np.maximum(0.0, excess - 7.0), excess + np.log(1e-8))
 
+    need = np.maximum(half_zz1 + log_all - goal, 5.0)
+    growth = 0.0 if lifted else t_max
+    bend = (c + 2) / 8 if rows.flipped else np.zeros_like(c)
+    if lifted:
+        # Lines Im y = 0 and 2v around Im y = v: penalty (2v)^2/2sigma^2; v <= sigma keeps |phi(y+iv)| moderate.
+        theta = np.minimum(np.minimum(np.pi / 4, 1 / sigma), np.sqrt(need / (2 * sigma**2 + 4 * bend)))
+        penalty = 2 * theta**2 * sigma**2
+        on_nodes = 0.5 * theta**2 * sigma**2
+        widest = 2 * theta
+    else:
+        theta = np.minimum(np.pi / 2, np.sqrt(need / (0.5 * sigma**2 + bend)))
+        penalty = 0.5 * theta**2 * sigma**2
+        on_nodes = np.zeros_like(theta)
+        widest = theta
+    v = theta * sigma**2
+    if rows.flipped:
+        penalty = penalty - (c + 2) * np.log(np.cos(widest / 2))
+        on_nodes = on_nodes - (c + 2) * np.log(np.cos(theta / 2)) if lifted else on_nodes
+
     crowding = np.log(over.crowd)
-    allowed = np.exp(np.minimum(goal - half_zz1 - np.log(2.0) - crowding - top, 700.0))[:, None]
+    allowed = np.exp(np.minimum(goal - half_zz1 - np.log(2.0) - crowding - top - on_nodes, 700.0))[:, None]
     from_left = np.cumsum(masses, axis=1)
     from_right = np.cumsum(masses[:, ::-1], axis=1)
     first = np.maximum((from_left <= allowed).sum(axis=1) - 1, 0)
@@ -186,21 +206,6 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     lost = from_left[index, first] + from_right[index, y.shape[1] - 1 - last]
     low, high = y[index, first], y[index, last]
 
-    need = np.maximum(half_zz1 + log_all - goal, 5.0)
-    growth = 0.0 if lifted else t_max
-    bend = (c + 2) / 8 if rows.flipped else np.zeros_like(c)
-    if lifted:
-        # Lines Im y = 0 and 2v around Im y = v: penalty (2v)^2/2sigma^2; v <= sigma keeps |phi(y+iv)| moderate.
-        theta = np.minimum(np.minimum(np.pi / 4, 1 / sigma), np.sqrt(need / (2 * sigma**2 + 4 * bend)))
-        penalty = 2 * theta**2 * sigma**2
-        widest = 2 * theta
-    else:
-        theta = np.minimum(np.pi / 2, np.sqrt(need / (0.5 * sigma**2 + bend)))
-        penalty = 0.5 * theta**2 * sigma**2
-        widest = theta
-    v = theta * sigma**2
-    if rows.flipped:
-        penalty = penalty - (c + 2) * np.log(np.cos(widest / 2))
     step = np.minimum(2 * np.pi * v / (need + penalty + growth * theta), sigma)
     step, size = _align(rows, low, high, step)
     exponent = 2 * np.pi * v / step
@@ -214,7 +219,8 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
         shift=v if lifted else np.zeros_like(v),
         log_strip=log_strip,
         slope=np.zeros_like(theta) if lifted else theta,
-        log_tail=np.log(np.maximum(lost, 1e-300)) + crowding + top,
+        # nodes on a lifted line carry its penalty
+        log_tail=np.log(np.maximum(lost, 1e-300)) + crowding + top + on_nodes,
     )
 
 

@@ -108,6 +108,7 @@ def read(rows: Rows, grid: Grid, t: Real) -> tuple[Real, Real, Real]:
             return _finish_scaled(rows, grid, t, nodes, light, heavy, m1, table, scale)
         m1 = m1 + table
     k_re, k_im = log1p_polar(m1.real, m1.imag)
+    k_re = np.maximum(k_re, -600.0)  # an exact zero must not hide its error
     log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, nodes, light, heavy, scale))
     return k_re, -k_im if rows.flipped else k_im, _relative(_with_trim(rows, t, log_error), k_re)
 
@@ -116,7 +117,7 @@ def _with_trim(rows: Rows, t: Real, log_error: Real) -> Real:
     """Trimmed rows leave out at most (1 + |w|) P[y > trim], |w| <= 1 + |z|."""
     if rows.log_beyond is None:
         return log_error
-    return np.logaddexp(log_error, rows.log_beyond[:, None] + np.log(2 + np.hypot(rows.c[:, None], t)))
+    return np.asarray(np.logaddexp(log_error, rows.log_beyond[:, None] + np.log(2 + np.hypot(rows.c[:, None], t))))
 
 
 def _finish_scaled(
@@ -198,4 +199,4 @@ def _log_rounding(rows: Rows, t: Real, nodes: Nodes, light: _Part, heavy: _Part,
 
 def _relative(log_error: Real, log_modulus: Real) -> Real:
     """e with |exact/computed - 1| <= expm1(e), from the logs of the absolute error and of the modulus."""
-    return np.logaddexp(0.0, np.minimum(log_error - np.maximum(log_modulus, -600.0), 700.0))
+    return np.logaddexp(0.0, log_error - log_modulus)

@@ -47,7 +47,7 @@ class PointLoss(PrivacyLoss):
 
     @property
     def largest(self) -> float:  # type: ignore[override]
-        return self.value
+        return self.value + 16 * UNIT * abs(self.value)
 
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self.log_mass + c * self.value, self.value)
@@ -63,11 +63,15 @@ class PointLoss(PrivacyLoss):
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """delta(eps) = mass (1 - e^(eps - value)), without the mass at infinity."""
-        if eps >= self.value or math.isinf(self.log_mass):
+        if math.isinf(self.log_mass):
             return -math.inf, -math.inf
-        log_delta = self.log_mass + math.log(-math.expm1(eps - self.value))
-        slack = 16 * UNIT * (1 + abs(self.log_mass) + (abs(eps) + abs(self.value)) / (self.value - eps))
-        return log_delta - slack, log_delta + slack
+        # the value itself is rounded, and delta rises with it
+        low, high = (self._at(self.value + s * 16 * UNIT * abs(self.value), eps) for s in (-1, 1))
+        slack = 16 * UNIT * (1 + abs(self.log_mass))
+        return low - slack - 4 * UNIT * abs(low) if low > -math.inf else low, high + slack if high > -math.inf else high
+
+    def _at(self, value: float, eps: float) -> float:
+        return self.log_mass + math.log(-math.expm1(eps - value)) if eps < value else -math.inf
 
     def mean_bounds(self) -> tuple[float, float]:
         slack = 16 * UNIT * abs(self.value)

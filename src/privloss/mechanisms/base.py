@@ -40,7 +40,8 @@ class Mechanism(Questions):
         return plan
 
     def __mul__(self, count: Any) -> Plan:
-        return self.as_plan() * count
+        plan: Plan = self.as_plan() * count
+        return plan
 
     __rmul__ = __mul__
 

@@ -108,11 +108,15 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
             return Solved(-math.inf, 0.0, line)
     eps = (saddle.k + saddle.log_share - log_delta) / saddle.c  # saddle.eps, unless c was limited
     line = _build(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3))
-    root = _root(line, log_delta, saddle)
+    if math.isfinite(transform.largest):  # so close to the end of the losses that doubles cannot tell
+        end = transform.largest * (1 - (96 + 16 * transform.kinds) * UNIT)
+        if line.read(np.array([end])).log_lower()[0] >= level[1]:
+            return Solved(end, transform.largest, line)
+    root, slope = _root(line, log_delta, saddle)
     reading = line.read(np.array([root]))
     if not math.isfinite(root) or not reading.value[0] > 0:
         raise TooExpensive("no line found")
-    unit = 1.02 / max(float(reading.value[0]), 1e-300) / saddle.c  # slope of -log delta is at least c near the saddle
+    unit = 1.02 / max(float(reading.value[0]), 1e-300) / slope
     upper, lower = _safe_ends(line, level, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
     left = log_delta + math.log1p(-math.exp(line.log_lost - log_delta)) if line.log_lost < log_delta else -math.inf
     upper = min(upper, kappa_bound_epsilon(line.c, line.log_mgf_upper, left), transform.largest)
@@ -158,9 +162,7 @@ def _moments_bound(line: Line, eps: float) -> float:
     return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
 
 
-def _find(
-    transform: Transform, miss: Callable[[_Saddle], float], rising: bool, required: bool = True
-) -> _Saddle:
+def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool, required: bool = True) -> _Saddle:
     """The saddle where `miss` (in nats of delta), monotone in c, vanishes to a fraction of a nat, which is plenty.
 
     Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
@@ -315,13 +317,15 @@ def _cut(
     return best
 
 
-def _root(line: Line, log_delta: float, saddle: _Saddle) -> float:
-    """Where the computed value equals delta (no guarantee needed: `_safe_ends` gives the guarantee).
+def _root(line: Line, log_delta: float, saddle: _Saddle) -> tuple[float, float]:
+    """Where the computed value equals delta, and the slope of -log delta there (`_safe_ends` gives the guarantee).
 
     Secant steps on log delta, which is nearly straight, kept inside the bracket found so far.
     """
     eps, slope = (saddle.k + saddle.log_share - log_delta) / saddle.c, saddle.c
     low, high = -math.inf, line.largest
+    if eps >= high:
+        eps = high - 0.5 * min(abs(high), 1 / saddle.c)
     before: tuple[float, float] | None = None
     for _ in range(200):
         miss = line.log_value(eps) - log_delta
@@ -335,7 +339,7 @@ def _root(line: Line, log_delta: float, saddle: _Saddle) -> float:
         if not low < eps + move < high and math.isfinite(low) and math.isfinite(high):
             move = 0.5 * (low + high) - eps
         eps += move
-    return eps
+    return eps, slope
 
 
 def _safe_ends(line: Line, level: tuple[float, float], root: float, up: float, down: float) -> tuple[float, float]:

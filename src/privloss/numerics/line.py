@@ -86,13 +86,16 @@ class Line:
         return np.asarray(amplitude)
 
     @cached_property
-    def _relative(self) -> tuple[Real, Real]:
-        """Relative error of each node: a constant part (errors 3 and 4) and a part per unit of |eps| (error 4)."""
+    def _errors(self) -> tuple[Real, Real]:
+        """Error of each node, times D/pi: a constant part (errors 3 and 4) and a part per unit of |eps| (error 4)."""
         values = self.values
         exponent = np.abs(values.log_modulus) + abs(values.log_modulus[0]) + np.abs(values.phase)
-        fixed = np.minimum(values.error + UNIT * (16 + 2 * len(self.t) + 4 * exponent), 690.0)
+        fixed = values.error + UNIT * (16 + 2 * len(self.t) + 4 * exponent)
+        # a large relative error belongs to a tiny modulus: go through the sum of the logs, e^(a) + 1 >= expm1(a)
+        grown = np.exp(np.minimum(values.log_modulus - values.log_modulus[0] + fixed, 700.0)) * (self.step / np.pi)
         # expm1(a + b) <= expm1(a) + 2 b e^a for b <= 1
-        return np.expm1(fixed), 8 * UNIT * (self.c + self.t) * np.exp(fixed)
+        constant = np.where(fixed < 1, self._amplitude * np.expm1(np.minimum(fixed, 1.0)), 2 * grown)
+        return constant, 8 * UNIT * (self.c + self.t) * grown
 
     @cached_property
     def _smooth_kernel(self) -> Complex:
@@ -101,8 +104,8 @@ class Line:
 
     @cached_property
     def _smooth_errors(self) -> tuple[float, float]:
-        size = np.abs(self._smooth_kernel)
-        fixed, per_eps = self._relative
+        size = 1 / np.hypot(self.c, self.t) / np.hypot(self.c + 1, self.t)
+        fixed, per_eps = self._errors
         return float(size @ fixed), float(size @ per_eps)
 
     def log_value(self, eps: float) -> float:
@@ -122,7 +125,7 @@ class Line:
     def _read(self, eps: Real) -> Reading:
         start = eps if self.lattice is None else self.lattice.next_above(eps)
         turned = np.exp(1j * (self.values.phase - start[:, None] * self.t))
-        fixed, per_eps = self._relative
+        fixed, per_eps = self._errors
         if self.lattice is None:
             value = (turned * self._smooth_kernel).real.sum(axis=1)
             rounding = self._smooth_errors[0] + np.abs(eps) * self._smooth_errors[1]
@@ -130,22 +133,23 @@ class Line:
         else:
             kernel, kernel_error, tail = _lattice_kernel(self.c + 1j * self.t, self.lattice.spacing, eps, start)
             value = (self._amplitude * (kernel * turned).real).sum(axis=1)
-            relative = np.abs(kernel) * (fixed + np.abs(start)[:, None] * per_eps)
-            rounding = (self._amplitude * (relative + kernel_error * (1 + fixed))).sum(axis=1)
+            node = fixed + np.abs(start)[:, None] * per_eps
+            rounding = (np.abs(kernel) * node + kernel_error * (self._amplitude + node)).sum(axis=1)
         cut = np.exp(min(self.log_beyond, 700.0)) * tail / (np.pi * self.t[-1]) if self.log_beyond > -np.inf else 0.0
-        # e^(K(c) - c eps) itself is rounded; its error is part of `_relative` at the zeroth node
+        # e^(K(c) - c eps) itself is rounded; its error is part of `_errors`
         log_scale = self.values.log_modulus[0] - self.c * start
-        below = rounding + cut + self._images(start)
+        below = rounding + cut + self._images(eps, start)
         if self.mu > 0:
             below = below + self._blur(start, turned)
         lost = np.exp(np.minimum(self.log_lost - log_scale, 700.0))
         return Reading(log_scale, value, rounding + cut + lost, below)
 
-    def _images(self, eps: Real) -> Real:
-        """Error 1, on the scale e^(K(c) - c eps) of this line."""
+    def _images(self, eps: Real, start: Real) -> Real:
+        """Error 1, on the scale e^(K(c) - c start) of this line."""
         period = 2 * np.pi / self.step
         left = self.image_points < self.c
-        logs = log_kappa(self.image_points) + self.image_logs + (self.c - self.image_points) * eps[:, None]
+        shift = self.c * start[:, None] - self.image_points * eps[:, None]
+        logs = log_kappa(self.image_points) + self.image_logs + shift
         gap = np.abs(self.image_points - self.c) * period
         each = np.exp(np.minimum(logs - gap - np.log(-np.expm1(-np.maximum(gap, 1e-300))), 700.0))
         lefts = each[:, left].min(axis=1)
@@ -157,8 +161,8 @@ class Line:
     def _blur(self, eps: Real, turned: Complex) -> Real:
         """Upper bound on delta_{Z+W} - delta_Z on the scale of this line."""
         mu, t = self.mu, self.t[-1]
-        fixed, per_eps = self._relative
-        density = (turned.real + fixed + np.abs(eps)[:, None] * per_eps) @ self._amplitude
+        fixed, per_eps = self._errors
+        density = turned.real @ self._amplitude + (fixed + np.abs(eps)[:, None] * per_eps).sum(axis=1)
         beyond = np.exp(min(self.log_beyond, 700.0)) / (np.pi * mu * mu * t)  # Gaussian decay from t on
         return np.asarray((1 + mu) * np.exp(mu * mu / 8) * mu * mu * (np.maximum(density, 0.0) + beyond))
 
@@ -167,11 +171,14 @@ def _lattice_kernel(z: Complex, h: float, eps: Real, start: Real) -> tuple[Compl
     """Kernel (eps, t), a bound on its own rounding error, and C with |kernel| <= C / t^2 beyond the cut."""
     c = z[0].real
     eta = np.clip(start - eps, 0.0, h)
-    fall, rise = -np.expm1(-eta)[:, None], np.expm1(h - eta)[:, None]
+    fall = -np.expm1(-eta)[:, None]
     denominator = np.expm1(-z * h) * np.expm1(-(z + 1) * h)
-    kernel = h * (fall + np.exp(-(z + 1) * h) * rise) / denominator
-    # eta = g1 - eps is a difference of doubles: absolute error of a few units of |g1|
-    blur = 8 * UNIT * np.abs(start)[:, None] * (1 + np.exp(-c * h)) * h / np.abs(denominator)
+    # e^(-(z+1)h) (e^(h-eta) - 1), without overflow
+    rest = np.exp(-z * h - eta[:, None]) * -np.expm1(eta - h)[:, None]
+    kernel = h * (fall + rest) / denominator
+    # eta = g1 - eps is a difference of doubles, and may have been clipped: absolute error of a few units of |g1|;
+    # d kernel / d eta = h e^-eta / (1 - e^(-(z+1)h))
+    blur = 40 * UNIT * np.abs(start)[:, None] * h / np.abs(np.expm1(-(z + 1) * h))
     # |1 - e^(-zh)| >= (2/pi) t h e^(-ch/2) for |t| h <= pi
-    tail = (fall[:, 0] + np.exp(-(c + 1) * h) * rise[:, 0]) * np.pi**2 * np.exp((c + 0.5) * h) / (4 * h)
+    tail = (fall[:, 0] + np.abs(rest[:, 0])) * np.pi**2 * np.exp((c + 0.5) * h) / (4 * h)
     return kernel, blur + 16 * UNIT * np.abs(kernel), tail

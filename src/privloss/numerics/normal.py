@@ -38,8 +38,8 @@ def log_hockey_stick(eps: float, mu: float) -> tuple[float, float, float]:
         log_value = -math.inf
         if gap > 0:
             log_value = -0.5 * a * a - _LOG_ROOT_2PI + math.log(gap)
-            # erfcx and the products: 16 units of R(a); moving a and b by `shift` moves the bracket by at most 2 shift
-            relative = (abs(a) + 1) * shift + (2 * shift + 16 * UNIT * _mills(a)) / gap + 4 * UNIT * abs(log_value)
+            # erfcx and the products: 16 units of R(a); |R'| <= 4 for a >= -1, so `shift` costs at most 8 shift
+            relative = (abs(a) + 1) * shift + (8 * shift + 16 * UNIT * _mills(a)) / gap + 4 * UNIT * abs(log_value)
     if not relative < 0.5:
         return -math.inf, 0.0, math.inf
     return log_value - 2 * relative, min(log_value + 2 * relative, 0.0), relative

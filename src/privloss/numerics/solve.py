@@ -42,7 +42,9 @@ def _first(true_from: Callable[[float], bool], start: float) -> float:
     low = 0.0
     while True:
         # bisect on the exponent first, then on the value: never more than ~1100 + 60 halvings, usually 60
-        middle = math.sqrt(low * high) if 0 < low < high / 4 else high / 16 if low == 0 else 0.5 * (low + high)
+        middle = (
+            math.sqrt(low) * math.sqrt(high) if 0 < low < high / 4 else high / 16 if low == 0 else 0.5 * (low + high)
+        )
         if not low < middle < high or middle == 0.0:
             return high
         if true_from(middle):

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from privloss.numerics.small import Real
+from privloss.numerics.small import UNIT, Real
 
 
 class TooExpensive(Exception):
@@ -40,8 +40,9 @@ class Lattice:
         return self.unit * self.stride
 
     def next_above(self, value: Real) -> Real:
-        """The smallest lattice value > value (up to a rounding of the division, which the caller bounds)."""
-        j = np.floor((value / self.unit - self.offset) / self.stride) + 1.0
+        """The smallest lattice value > value; one that exceeds or meets it within a few roundings counts as above."""
+        steps = value / self.unit
+        j = np.floor((steps - 16 * UNIT * np.abs(steps) - self.offset) / self.stride) + 1.0
         return np.asarray((self.offset + j * self.stride) * self.unit)
 
 
@@ -62,6 +63,10 @@ class Transform(Protocol):
     @property
     def largest(self) -> float:
         """The supremum of Z."""
+
+    @property
+    def kinds(self) -> int:
+        """How many sums of roundings `largest` carries."""
 
     @property
     def lattice(self) -> Lattice | None:
@@ -101,4 +106,4 @@ def log_kappa(t: Real) -> Real:
 def kappa_bound_epsilon(c: float, k_upper: float, log_delta: float) -> float:
     """The eps with kappa(c) exp(K(c) - c eps) = delta, rounded up: delta(eps) <= delta there."""
     value = (k_upper + float(log_kappa(np.array(c))) - log_delta) / c
-    return value + 8e-16 * (abs(k_upper) + abs(log_delta)) / c if math.isfinite(value) else math.inf
+    return value + 2e-15 * (1 + abs(k_upper) + abs(log_delta)) / c if math.isfinite(value) else math.inf
