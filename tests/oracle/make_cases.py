@@ -1,6 +1,7 @@
 """Write tests/data/oracle_mixture.json: reference epsilons over all regimes, by the ball-arithmetic oracle.
 
 Settings are drawn from a fixed seed; those the oracle cannot settle to 12 digits at its cost limit are passed over.
+Where sampled and unsampled steps are separated, each epsilon must also fit the independent balls.hits_delta.
 Usage: python make_cases.py [output.json]
 """
 
@@ -13,6 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from flint import arb
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from tests.oracle import balls
@@ -21,6 +23,7 @@ SEED = 20240611
 MIN_DIGITS = 12
 MAX_DIGITS = 20
 ZERO_SHARE = 0.10
+HITS_LIMIT = 1e-3  # hits_delta serves as a check where its error bound is below this
 QUOTAS = {
     "steps 1": 30,
     "steps 2": 28,
@@ -65,6 +68,22 @@ def draw(rng: random.Random, kind: str) -> tuple[float, float, int, float]:
     return q, sigma, steps, delta
 
 
+def hits_check(q: float, sigma: float, steps: int, delta: float, value: arb) -> bool:
+    """Whether the conditioning on sampled steps could check the epsilon; RuntimeError if it contradicts."""
+    room = arb(10) ** -MIN_DIGITS
+    try:
+        after, _ = balls.hits_delta_with_bound(q, sigma, steps, value.mid() * (1 + room), HITS_LIMIT)
+        before, bound = balls.hits_delta_with_bound(q, sigma, steps, value.mid() * (1 - room), HITS_LIMIT)
+    except ValueError:
+        return False
+    fits = after * (1 - room) <= delta
+    if value > -steps * math.log1p(-q):  # otherwise the add direction may be the binding one
+        fits = fits and delta <= before * (1 + arb(bound) + room)
+    if not fits:
+        raise RuntimeError(f"the oracle and hits_delta differ at q={q!r} sigma={sigma!r} steps={steps} delta={delta!r}")
+    return True
+
+
 def main() -> None:
     default = Path(__file__).resolve().parents[1] / "data" / "oracle_mixture.json"
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else default
@@ -73,6 +92,7 @@ def main() -> None:
     zeros_allowed = int(ZERO_SHARE * total)
     cases: list[dict[str, object]] = []
     zeros = 0
+    checked = 0
     passed = Counter[str]()
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, TimeRemainingColumn()) as progress:
@@ -92,6 +112,8 @@ def main() -> None:
                 zero = value.mid() == 0
                 if zero and (zeros_here >= ZERO_SHARE * quota or zeros >= zeros_allowed):
                     continue
+                if not zero and sigma < 0.3:
+                    checked += int(hits_check(q, sigma, steps, delta, value))
                 zeros += int(zero)
                 zeros_here += int(zero)
                 digits = min(MAX_DIGITS, int(common))
@@ -102,7 +124,7 @@ def main() -> None:
                 accepted += 1
                 progress.advance(task)
             write(target, cases)
-    print(f"{len(cases)} cases, {zeros} zeros, passed over: {dict(passed)}")
+    print(f"{len(cases)} cases, {zeros} zeros, {checked} also by hits_delta, passed over: {dict(passed)}")
 
 
 def write(target: Path, cases: list[dict[str, object]]) -> None:
