@@ -101,7 +101,9 @@ def _ask(setting: Setting, out: Outcome) -> pl.Bound | None:
 
 def oracle_cases() -> list[tuple[Setting, Decimal, int]]:
     cases = json.loads(ORACLE.read_text())["cases"]
-    return [(Setting(c["sigma"], c["q"], int(c["steps"]), c["delta"]), Decimal(c["epsilon"]), c["digits"]) for c in cases]
+    return [
+        (Setting(c["sigma"], c["q"], int(c["steps"]), c["delta"]), Decimal(c["epsilon"]), c["digits"]) for c in cases
+    ]
 
 
 def run_oracle(case: tuple[Setting, Decimal, int]) -> Outcome:

@@ -231,10 +231,16 @@ class Plan:
             size = size + (1 + c) * log_r.real + log_ndtr(self.b - x).real
         else:
             size = size - c * log_r.real
-        keep = size > size.max() - 90.0
-        if keep[0] or keep[-1]:
-            raise ValueError("the density reaches beyond its grid")
-        return size[keep], log_r.imag[keep]
+        return size, log_r.imag
+
+    def _log_lifted_sum(self, c: float, u: float, kappa: float) -> float:
+        """log of the sum of |density * exp((c + iu) loss) * dx/dt| along the lifted path; infinite if not reliable."""
+        size, imag = self._lifted(c, kappa)
+        expo = size - u * imag
+        top = float(expo.max())
+        if not math.isfinite(top) or max(expo[0], expo[-1]) > top - 60.0:
+            return math.inf
+        return top + math.log(float(np.exp(expo - top).sum()))
 
     def log_tail_ratio(self, c: float, u: float, plain: float) -> float:
         """A bound on log |phi(c + iv) / phi(c)| that holds for every v >= u; plain is the log of the unlifted sum.
@@ -242,19 +248,15 @@ class Plan:
         |phi(c + iv)| is at most the integral of |density * exp(c loss)| * exp(-v Im loss) along any admissible path,
         and Im loss >= 0 there, so the bound decreases in v: no resonance of the loss can hide behind it.
         """
-        best = 0.0
-        for factor in (1.3, 1.0, 0.6, 0.3):
-            size, imag = self._lifted(c, factor * u / self.sigma)
-            expo = size - u * imag
-            top = float(expo.max())
-            total = float(np.exp(expo - top).sum())
-            best = min(best, top + math.log(total) - plain)
-        return best
+        full = u / self.sigma
+        heights = {1.3 * full, full, 0.6 * full, 0.3 * full, min(full, 4.0), min(full, 9.0)}
+        return min(0.0, min(self._log_lifted_sum(c, u, kappa) for kappa in heights) - plain)
 
     def line_length(self, c: float, eps: float, log_delta: float, nats: float, step: float) -> float:
         """A u beyond which the integrand on the straight line is exp(-nats) below delta, everywhere."""
-        size, _ = self._lifted(c, 0.0)
-        plain = float(size.max()) + math.log(float(np.exp(size - size.max()).sum()))
+        plain = self._log_lifted_sum(c, 0.0, 0.0)
+        if not math.isfinite(plain):
+            raise ValueError("the density reaches beyond its grid")
         head = self.cumulant(c)[0] - eps * c
 
         def calm(u: float) -> bool:
@@ -458,13 +460,17 @@ def _tilted_nodes(
     return losses, weights
 
 
-def _parabola(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) -> Contour:
+class ShortContour(ValueError):
+    """The contour ended before its tail was certainly small."""
+
+
+def _parabola(plan: Plan, c: float, eps: float, log_delta: float, var: Variant, stretch: float = 1.0) -> Contour:
     """The contour that bends to the right, for losses that hardly spread unless a step is sampled."""
     excess = max(plan.exponent(c, eps) - log_delta, 0.0)
     decay = 1.25 * (44.0 + var.nats + excess) + 5.0
     slope = 0.5
     step = 0.75 * plan.line_step(c, eps, log_delta, 44.0 + var.nats) * var.step
-    u_max = max(decay / (eps * slope), 6 * c) + 14 * step
+    u_max = stretch * max(decay / (eps * slope), 6 * c) + 14 * step
     bend = slope / u_max
     count = int(u_max / step) + 2
     if count > 20000:
@@ -520,7 +526,7 @@ def _parabola(plan: Plan, c: float, eps: float, log_delta: float, var: Variant) 
                     return Contour(hh, z_list, g_list)
         current = [x * t for x, t in zip(current, ratio, strict=True)]
         ratio = [x * t for x, t in zip(ratio, grow, strict=True)]
-    raise ValueError("the integrand on the parabola does not decay")
+    raise ShortContour("the integrand on the parabola does not decay")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -818,7 +824,12 @@ def _contour(plan: Plan, eps: float, log_delta: float, var: Variant) -> Contour:
     except ValueError:
         if plan.direction == ADD or eps <= 0:
             raise
-    return _parabola(plan, c, eps, log_delta, var)
+    for stretch in (1.0, 2.0, 4.0):
+        try:
+            return _parabola(plan, c, eps, log_delta, var, stretch)
+        except ShortContour:
+            continue
+    raise ShortContour("the integrand on the parabola does not decay")
 
 
 def _root(plan: Plan, delta: float, var: Variant, guess: float) -> arb:

@@ -106,7 +106,11 @@ def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
         if answers and direction.largest <= answers[0].lower:
             continue
         try:
-            if solved is not None and surely_at_most(direction, answers[0].lower, level[0], solved.line):
+            if (
+                solved is not None
+                and solved.line is not None
+                and surely_at_most(direction, answers[0].lower, level[0], solved.line)
+            ):
                 continue
         except TooExpensive:
             pass
@@ -123,15 +127,15 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
             return Bound(top * (1 - (64 + 8 * loss.kinds) * UNIT) if top < math.inf else top, top, TRIVIAL), None
         lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
         return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",)), None
-    if _surely_zero(loss, level[0]):
-        return exactly(0.0, PINSKER), None
-    closed = _closed_epsilon(loss, level) if loss.hockey_stick(1.0) is not None else None
+    closed = _closed_epsilon(loss, level) if loss.solved_by_closed_form else None
     if closed is not None and closed.relative_width < 1e-11:
         return closed, None
     try:
         solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
-        return closed or _wide_epsilon(loss, level), None
+        return closed or (_closed_epsilon(loss, level) if loss.hockey_stick(1.0) else _wide_epsilon(loss, level)), None
+    if solved.line is None:
+        return exactly(0.0, PINSKER), None
     notes = () if solved.line.mu == 0 else (f"line blurred by a Gaussian with mu = {solved.line.mu:.2g}",)
     method = CONTOUR if solved.line.mu == 0 else BLURRED
     method = LATTICE if solved.line.lattice is not None else method
@@ -144,15 +148,6 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
         other = _wide_epsilon(loss, level)
         return Bound(max(answer.lower, other.lower), min(answer.upper, other.upper), f"{method}; {WIDE}", notes), solved
     return answer, solved
-
-
-def _surely_zero(loss: ComposedLoss, log_delta: float) -> bool:
-    """delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that epsilon is 0."""
-    try:
-        mean = loss.mean_bounds()[1]
-    except TooExpensive:
-        return False
-    return mean <= 0 or 0.5 * math.log(0.5 * mean) * (1 - 4 * UNIT) + 1e-12 <= log_delta
 
 
 def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:

@@ -51,6 +51,10 @@ class AtomsLoss(PrivacyLoss):
         return len(self.eps)
 
     @property
+    def solved_by_closed_form(self) -> bool:  # type: ignore[override]
+        return bool(self.count.sum() == 1)
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
         return float(self.count @ self.eps) * (1 + (4 + len(self.eps)) * UNIT)
 

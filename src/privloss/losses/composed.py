@@ -37,6 +37,10 @@ class ComposedLoss(PrivacyLoss):
         return sum(p.kinds for p in self.parts)
 
     @property
+    def solved_by_closed_form(self) -> bool:  # type: ignore[override]
+        return len(self.parts) == 1 and self.parts[0].solved_by_closed_form
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
         return math.fsum(p.largest for p in self.parts) * (1 + 2 * UNIT)
 

@@ -46,6 +46,10 @@ class GaussianMixtureLoss(PrivacyLoss):
         return len(self.rate)
 
     @property
+    def solved_by_closed_form(self) -> bool:  # type: ignore[override]
+        return bool(self.count.sum() == 1)
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
         # Q against P: Z = -log r < -log(1-q); rounded up
         top = float(-(self.count * np.log1p(-self.rate)).sum())

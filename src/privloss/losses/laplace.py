@@ -34,6 +34,10 @@ class LaplaceLoss(PrivacyLoss):
         return len(self.lam)
 
     @property
+    def solved_by_closed_form(self) -> bool:  # type: ignore[override]
+        return bool(self.count.sum() == 1)
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
         return float(self.count @ self.lam) * (1 + (4 + len(self.lam)) * UNIT)
 

@@ -37,7 +37,7 @@ from privloss.numerics.small import Real
 from privloss.numerics.transform import TooExpensive
 
 MAX_NODES = 40_000  # per row; 3 arrays of doubles each
-_LEFT_CELLS, _RIGHT_CELLS = 48, 112
+_LEFT_CELLS, _RIGHT_CELLS = 40, 96
 _FAR = 16.0  # cells reach this many sigma beyond the last place where the majorant can grow
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -124,6 +124,14 @@ class Majorant:
         return _choose_grid(self, t_max, log_goal, lifted)
 
 
+def _bend(s: Real, log_r: Real, q: Real, sigma: Real) -> tuple[Real, Real]:
+    """At the right edge of each cell p = q e^s / r, increasing; on each cell the largest (log r)'' = p(1-p)/sigma^4."""
+    hit = np.exp(np.minimum(s + np.log(q) - log_r, 0.0))
+    least, most = hit[:, :-1], hit[:, 1:]
+    spread = np.where(most < 0.5, most * (1 - most), np.where(least > 0.5, least * (1 - least), 0.25))
+    return most, spread / sigma**4
+
+
 def majorant(rows: Rows) -> Majorant:
     q, sigma, c = rows.q[:, None], rows.sigma[:, None], rows.c[:, None]
     edges = _edges(rows)
@@ -131,15 +139,17 @@ def majorant(rows: Rows) -> Majorant:
     s, _, log_r = rows.log_ratio(y)
     log_phi = -0.5 * edges**2 - np.log(sigma) - _LOG_SQRT_2PI
     log_x = 2 * np.log(q) + np.logaddexp(2 * s, 0.0)
-    hit = np.exp(np.minimum(s + np.log(q) - log_r, 0.0))  # p = q e^s / r, increasing; (log r)'' = p(1-p)/sigma^4
-    least, most = hit[:, :-1], hit[:, 1:]
-    bend = np.where(most < 0.5, most * (1 - most), np.where(least > 0.5, least * (1 - least), 0.25)) / sigma**4
-    positive = np.maximum(log_r, 0.0)
     if rows.flipped:
+        _, bend = _bend(s, log_r, q, sigma)
         log_s = np.log(5.0) - log_r + np.logaddexp(0.0, -(c + 1) * log_r)
         kappa = 1 / sigma**2 + (c + 2) * bend
         worst_s = log_s[:, :-1]
+    elif np.all(rows.c >= 1):
+        log_s = np.logaddexp(0.0, (c - 1) * log_r)
+        kappa, worst_s = 1 / sigma**2, log_s[:, 1:]
     else:
+        most, bend = _bend(s, log_r, q, sigma)
+        positive = np.maximum(log_r, 0.0)
         high = np.logaddexp(0.0, np.maximum(c - 1, 0.0) * log_r)
         low = np.log(4.0) + np.minimum(c - 1, 0.0) * log_r + np.log1p(positive)
         log_s = np.where(c >= 1, high, low)

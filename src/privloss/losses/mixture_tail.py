@@ -140,7 +140,7 @@ class Decay:
         flat = np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST)
         # where p is small the best theta is t p / (1 + sigma^2), penalty and slope of the curve included
         rise = t * self.odds / (1 + self.sigma**2)
-        scales = np.array([0.5, 2.0] if len(rise) > 32 else [0.3, 0.7, 2.5])
+        scales = np.array([0.45, 2.0])
         bent = _WIDEST / np.maximum(rise * scales[None, :, None], 1e-300)
         widest = np.concatenate([0.9 * flat, np.full_like(bent, _WIDEST)], axis=1)
         return widest, np.concatenate([np.zeros_like(flat), bent], axis=1)

@@ -46,6 +46,10 @@ class PointLoss(PrivacyLoss):
         return self.seen is not None or math.isinf(self.log_mass)
 
     @property
+    def solved_by_closed_form(self) -> bool:  # type: ignore[override]
+        return True
+
+    @property
     def largest(self) -> float:  # type: ignore[override]
         return self.value + 16 * UNIT * abs(self.value)
 

@@ -60,11 +60,11 @@ class _Saddle:
 
 @dataclass(frozen=True)
 class Solved:
-    """An interval for eps, and the line it was read from."""
+    """An interval for eps, and the line it was read from (None if none was needed)."""
 
     lower: float
     upper: float
-    line: Line
+    line: Line | None
 
 
 def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tuple[float, float], float]:
@@ -94,7 +94,13 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     The ends may be negative.
     """
     log_delta = level[0]
-    saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)
+    _, mean, _ = start = transform.moments(0.0)
+    # delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that eps is 0
+    if mean <= 0 or 0.5 * math.log(0.5 * mean) <= log_delta:
+        mean = transform.mean_bounds()[1]
+        if mean <= 0 or 0.5 * math.log(0.5 * mean) + 1e-12 * abs(log_delta) + 1e-12 <= log_delta:
+            return Solved(-math.inf, 0.0, None)
+    saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False, start=start)
     # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
     reach = saddle.c if abs(saddle.log_delta - log_delta) < 0.3 else 2 * saddle.c
     trimmed = transform.trimmed(reach, log_delta)
@@ -162,7 +168,13 @@ def _moments_bound(line: Line, eps: float) -> float:
     return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
 
 
-def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool, required: bool = True) -> _Saddle:
+def _find(
+    transform: Transform,
+    miss: Callable[[_Saddle], float],
+    rising: bool,
+    required: bool = True,
+    start: tuple[float, float, float] | None = None,
+) -> _Saddle:
     """The saddle where `miss` (in nats of delta), monotone in c, vanishes to a fraction of a nat, which is plenty.
 
     Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
@@ -170,7 +182,7 @@ def _find(transform: Transform, miss: Callable[[_Saddle], float], rising: bool, 
     lattice = transform.lattice
     ceiling = min(60.0 / lattice.spacing if lattice is not None else 1e16, transform.tilt_limit)
     low, high = math.log(1e-14), math.log(ceiling)
-    k_zero, _, variance = transform.moments(0.0)
+    k_zero, _, variance = start or transform.moments(0.0)
     x = min(max(math.log(5.0) - 0.5 * math.log(max(variance, 1e-300)), low + 1), high - 1)
     before: tuple[float, float] | None = None
     found: _Saddle | None = None

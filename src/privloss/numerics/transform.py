@@ -78,6 +78,9 @@ class Transform(Protocol):
     def moments(self, c: float) -> tuple[float, float, float]:
         """K, K', K'' at the real point c to a few digits: for searching only, never for a bound."""
 
+    def mean_bounds(self) -> tuple[float, float]:
+        """An interval for E[Z]."""
+
     def log_mgf_upper(self, c: Real) -> Real:
         """Upper bounds on K at real points c > 0."""
 
