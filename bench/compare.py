@@ -1,7 +1,7 @@
 """Side by side with dp-accounting and prv-accountant, in one process: ``python -m bench.compare``.
 
-Every reference case runs on all three; time is the median of a few repetitions on slightly different parameters (so that
-no cache can answer), accuracy is measured at the reference parameters. Writes bench/results.md and bench/results.png.
+Every reference case runs on all three; time is the median of a few repetitions on slightly different parameters (so
+that no cache can answer), accuracy is measured at the reference parameters. Writes bench/results.md and results.png.
 Peers that need more memory than MEMORY_GB are reported as such: they run under that limit.
 """
 
@@ -168,7 +168,8 @@ def markdown(
 ) -> str:
     cases = {c["name"]: c for c in json.loads(CASES.read_text())["cases"]}
     lines = [
-        "| case | privloss ms | dp-accounting / privloss | prv-accountant / privloss | privloss rel. width | dp-accounting error | prv-accountant error |",
+        "| case | privloss, ms | dp-accounting, time ratio | prv-accountant, time ratio | privloss, relative width "
+        "| dp-accounting, error | prv-accountant, error |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, found in results.items():
@@ -192,7 +193,8 @@ def markdown(
     )
     lines.append("\nTime by number of steps: " + ", ".join(f"{n:.0e}: {1e3 * t:.1f} ms" for n, t in steps) + ".")
     lines.append(
-        f"\n1000 different steps (rate, sigma) composed once each: {thousand[0]:.2f} s, relative width {thousand[1]:.0e}."
+        f"\n1000 different steps (rate, sigma) composed once each: {thousand[0]:.2f} s, "
+        f"relative width {thousand[1]:.0e}."
     )
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,8 @@ SGD = ["--noise-multiplier", "1.1", "--sample-rate", "0.01", "--steps", "10000"]
 RELEASE = {
     "adjacency": "add-remove",
     "steps": [
-        {"mechanism": "gaussian", "noise_multiplier": 1.1, "sampling": {"scheme": "poisson", "rate": 0.01}, "count": 10000},
+        {"mechanism": "gaussian", "noise_multiplier": 1.1, "count": 10000,
+         "sampling": {"scheme": "poisson", "rate": 0.01}},
         {"mechanism": "laplace", "scale": 10.0, "count": 50},
         {"mechanism": "approx-dp", "epsilon": 0.1, "delta": 1e-9, "count": 3},
     ],

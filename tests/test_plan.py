@@ -136,8 +136,18 @@ def test_bad_plans_get_one_sentence(data: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "NaN", '{"steps": [NaN]}', '{"steps": 1, "steps": 2}', '{"steps": [{"mechanism": "gaussian", "noise_multiplier": Infinity}]}', "[" * 100_000]
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "{",
+        "NaN",
+        '{"steps": [NaN]}',
+        '{"steps": 1, "steps": 2}',
+        '{"steps": [{"mechanism": "gaussian", "noise_multiplier": Infinity}]}',
+        "[" * 100_000,
+    ],
+    ids=range(7),
+)
 def test_bad_text(text: str) -> None:
     with pytest.raises(pl.InvalidPlan):
         pl.Plan.from_json(text)

@@ -43,7 +43,7 @@ MECHANISMS = [
         lambda: plan(pl.Gaussian(0.9).poisson(0.02), 200),
         (
             ("noise", lambda v: plan(pl.Gaussian(v).poisson(0.02), 200), (0.0, 0.2, 0.9, 0.90001, 4.0, 100.0), -1),
-            ("rate", lambda v: plan(pl.Gaussian(0.9).poisson(v), 200), (0.0, 1e-6, 1e-3, 0.02, 0.0200001, 0.5, 1.0), +1),
+            ("rate", lambda v: plan(pl.Gaussian(0.9).poisson(v), 200), (0.0, 1e-6, 1e-3, 0.02, 0.021, 0.5, 1.0), +1),
             ("count", lambda v: plan(pl.Gaussian(0.9).poisson(0.02), int(v)), (1, 2, 20, 10**4, 10**8), +1),
         ),
     ),
@@ -82,7 +82,7 @@ MECHANISMS = [
             ("delta", lambda v: plan(pl.ApproxDP(0.2, v), 25), (0.0, 1e-12, 1e-9, 1e-7, 0.5, 1.0), +1),
         ),
     ),
-    Entry("gdp", lambda: plan(pl.GDP(0.4), 5), (("mu", lambda v: plan(pl.GDP(v), 5), (0.0, 1e-9, 0.4, 0.4001, 9.0), +1),)),
+    Entry("gdp", lambda: plan(pl.GDP(0.4), 5), (("mu", lambda v: plan(pl.GDP(v), 5), (0.0, 1e-9, 0.4, 0.41, 9.0), +1),)),
     Entry(
         "zcdp",
         lambda: plan(pl.ZCDP(0.1), 3),

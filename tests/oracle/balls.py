@@ -21,10 +21,16 @@ Method, T >= 3 (also valid for T = 1, 2).  With K(z) = T log E[exp(z Z_1)],
 * On the parabola P is undamped, and the path in x is bent into the upper half plane beyond the point where
   q exp((2y-1)/(2s^2)) = 1-q (passing between the branch points of log r, so without effect on the
   integral), which removes the cancellation that large Re z would cause on the real line.
+* The end of either contour follows from a bound (evaluated in doubles on the line), not from samples.  For small sigma
+  the loss is close to a lattice (multiples of one hit's loss) and the integrand has resonances: it falls far below
+  delta and rises again.  Shifting x along a path with Im log r >= 0 bounds |phi(c + iv)| by a function that decreases
+  in v, and the sum stops only where that bound is negligible.  A contour with no affordable end is refused.
 * The abscissa c and the step sizes are planned in double precision from a saddle point; they affect the cost and the
   truncation error, but no value enters the result.
 
 Method, T = 1: closed form.  Method, T = 2: delta_2(eps) = E[delta_1(eps - Z_1)] by tanh-sinh quadrature over panels.
+
+Small sigma: hits_delta, a plain sum with an error bound, shares nothing with the contours and checks them.
 
 Agreement.  Balls enclose rounding only, not discretisation.  Each value is therefore computed twice, with a different
 abscissa c, different step sizes and grid offset in u and x, a different damping point and a different precision (for

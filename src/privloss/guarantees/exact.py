@@ -14,7 +14,7 @@ Both directions are covered: the answer is the larger of P against Q and Q again
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -79,8 +79,11 @@ def _each(name: str, value: Any, high: float, answer: Callable[[float], Bound]) 
     )
 
 
-def _directions(loss: ComposedLoss) -> list[ComposedLoss]:
-    return [loss] if loss.symmetric else [loss, loss.reversed()]
+def _directions(loss: ComposedLoss) -> Iterator[ComposedLoss]:
+    """P against Q and, unless the same, Q against P (made late: the first has then found what both need)."""
+    yield loss
+    if not loss.symmetric:
+        yield loss.reversed()
 
 
 # -- epsilon -----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.mixture_grid import Majorant, Rows, majorant, quick_range, quick_step
-from privloss.losses.mixture_sums import Nodes, read
+from privloss.losses.mixture_sums import Mean, Nodes, means, read
 from privloss.losses.mixture_tail import Decay
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues, TooExpensive
@@ -39,7 +39,10 @@ class GaussianMixtureLoss(PrivacyLoss):
     log_beyond: Real | None = None  # log of upper bounds on P[y > trim] for one step
 
     def reversed(self) -> GaussianMixtureLoss:
-        return GaussianMixtureLoss(self.rate, self.sigma, self.count, not self.flipped)
+        other = GaussianMixtureLoss(self.rate, self.sigma, self.count, not self.flipped)
+        if self.trim is None and "_means" in self.__dict__:  # both were found together
+            other.__dict__["_means"] = self._means
+        return other
 
     @property
     def kinds(self) -> int:  # type: ignore[override]
@@ -124,13 +127,25 @@ class GaussianMixtureLoss(PrivacyLoss):
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self, c)
 
+    @cached_property
+    def _means(self) -> tuple[Mean, Mean]:
+        rows = Rows(self.rate, self.sigma, np.zeros_like(self.rate), False, self.trim, self.log_beyond)
+        return means(rows, np.log(1e-16 / self.count))
+
+    @property
+    def _mean(self) -> Mean:
+        return self._means[1 if self.flipped else 0]
+
     def moments(self, c: float) -> tuple[float, float, float]:
+        mean = self._mean
+        if c == 0:
+            return 0.0, float(self.count @ mean.value), float(self.count @ mean.variance)
         rows = self.rows(c)
         low, high = quick_range(rows)
         size = int(np.max((high - low) / quick_step(rows))) + 2
         if size * len(self.rate) > _CHUNK:
             raise TooExpensive(f"{size} quadrature nodes")
-        k, k1, k2 = Nodes.at(rows, low, (high - low) / (size - 1), size).moments(rows.c)
+        k, k1, k2 = Nodes.at(rows, low, (high - low) / (size - 1), size).moments(rows.c, mean.value)
         return float(self.count @ k), float(self.count @ k1), float(self.count @ k2)
 
     def log_mgf_upper(self, c: Real) -> Real:
@@ -151,7 +166,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         grid = majorant(rows).grid(0.0, np.log(1e-8 / times), False)
         if grid.size * len(times) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes for each of {len(times)} points")
-        k, _, err = read(rows, grid, np.zeros(1))
+        k, _, err = read(rows, grid, self._mean.tiled(len(c)), np.zeros(1))
         each = times * (k[:, 0] + err[:, 0]) + 16 * UNIT * times * np.abs(k[:, 0])
         return np.asarray(each.reshape(len(c), n))
 
@@ -229,12 +244,8 @@ class GaussianMixtureLoss(PrivacyLoss):
         return low + math.log(share) - slack, high + math.log(share) + slack
 
     def mean_bounds(self) -> tuple[float, float]:
-        """The quadrature of M(z) errs by at most |z(z+1)|/2 times a constant, so its derivative at 0 by half of it."""
-        rows = self.rows(0.0)
-        grid = majorant(rows).grid(0.0, np.log(1e-16 / self.count), False)
-        nodes = Nodes.at(rows, grid.start, grid.step, grid.size)
-        error = 0.5 * (np.exp(grid.log_strip) + np.exp(grid.log_tail)) + nodes.mean_error
-        mean, slack = float(self.count @ np.real(nodes.mean)), float(self.count @ error)
+        own = self._mean
+        mean, slack = float(self.count @ own.value), float(self.count @ own.error)
         slack += (16 + len(self.rate)) * UNIT * abs(mean)
         return mean - slack, mean + slack
 
@@ -274,7 +285,7 @@ class _Vertical:
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")
         modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
         for at in _chunks(n, len(t), grid.size):
-            k_re, k_im, k_err = read(loss._some_rows(at, c), grid.part(at), t)
+            k_re, k_im, k_err = read(loss._some_rows(at, c), grid.part(at), loss._mean.part(at), t)
             times = loss.count[at][:, None]
             modulus += (times * k_re).sum(axis=0)
             phase += (times * k_im).sum(axis=0)

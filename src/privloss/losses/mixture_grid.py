@@ -17,6 +17,10 @@ theta = v/sigma^2 <= pi/2, the point 1 + ux lies on the segment from 1 to r(y+iv
                                                  integral_0^1 (1+ux)^-(c+2) du <= min(1, 1/((c+1)x)) <= 2.5/r.
 
 So one majorant phi*g bounds the strip integral (trapezoid error 2 C / (e^(2 pi v/h) - 1)) and the nodes left out.
+The mean E[Z] enters as a number, so the nodes really integrate f less z times the integrand of the mean, which is the
+derivative of f at z = 0. Its majorant is that of c = 0 with 1/2 |z| in front, and S(c=0) <= 4/(1-q) S(c) in all three
+cases; so everything below is multiplied by 1 + 4/(1-q).
+
 *Trimmed rows* integrate over y <= b only: M_b = 1 + integral_{y<=b} f - Q[y > b] - w (P[y > b] - Q[y > b]), so
 dropping the last two terms costs at most (1 + |w|) P[y > b]. If b lies half-way between nodes, the kernel of the
 trapezoid rule is 1/(1 + e^(2 pi u/h)) on the side Re y = b, and the side adds at most h/pi, and v more for lifted
@@ -57,6 +61,9 @@ class Rows:
         """s, x and log r at y, accurate for small losses and free of overflow (x may be inf where s > 700)."""
         q, sigma = self.q[:, None], self.sigma[:, None]
         s = (y - 0.5) / (sigma * sigma)
+        if s.max() <= 30.0:
+            x = q * np.expm1(s)
+            return s, x, np.log1p(x)
         with np.errstate(over="ignore", invalid="ignore"):
             x = q * np.expm1(s)
             # far right: log(1-q+q e^s) = s + log q + log1p((1-q)/q e^-s), no overflow
@@ -102,6 +109,8 @@ def _edges(rows: Rows) -> Real:
         right = np.minimum(right, rows.trim / sigma)
     lefts = -left[:, None] * np.linspace(1.0, 0.0, _LEFT_CELLS + 1)
     linear = np.linspace(0.0, 1.0, _RIGHT_CELLS + 1)
+    if right.max() <= 48.0:
+        return np.concatenate([lefts, right[:, None] * linear[1:]], axis=1)
     near = np.minimum(right, 48.0)[:, None] * np.minimum(linear * 4 / 3, 1.0)
     far = 48.0 * np.maximum(right / 48.0, 1.0)[:, None] ** np.maximum(4 * linear - 3, 0.0)
     rights = np.where(right[:, None] <= 48.0, right[:, None] * linear, np.where(linear <= 0.75, near, far))
@@ -157,6 +166,7 @@ def majorant(rows: Rows) -> Majorant:
         kappa = 1 / sigma**2 + np.where(c >= 1, 0.0, (1 - c) * bend + slope**2)
         worst_low = np.log(4.0) + np.minimum(c - 1, 0.0) * log_r[:, :-1] + np.log1p(positive[:, 1:])
         worst_s = np.where(c >= 1, high[:, 1:], worst_low)
+    log_phi = log_phi + np.log1p(4 / (1 - q))  # room for the mean
     whole = log_phi + log_x + log_s
     width = np.diff(y, axis=1)
     smooth = np.maximum(whole[:, 1:], whole[:, :-1]) + kappa * width**2 / 8
@@ -180,9 +190,13 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     rows, y, masses, top = over.rows, over.y, over.masses, over.top
     sigma, c = rows.sigma, rows.c
     log_all = np.log(masses.sum(axis=1)) + top
-    half_zz1 = np.log(0.5) + 0.5 * (np.log(np.maximum(c**2 + t_max**2, 1e-300)) + np.log((c + 1) ** 2 + t_max**2))
-    # M(c) is about 1 + c(c+1)/2 * integral; where that is large, the error may be too (7 nats of caution).
-    excess = np.log(np.maximum(0.5 * np.abs(c) * (c + 1), 1e-300)) + log_all
+    if t_max == 0 and not np.any(c):  # the derivative at z = 0, for the mean: 1/2 |z(z+1)| / |z|
+        half_zz1 = np.full_like(c, np.log(0.5))
+        excess = half_zz1 + log_all
+    else:
+        half_zz1 = np.log(0.5) + 0.5 * (np.log(np.maximum(c**2 + t_max**2, 1e-300)) + np.log((c + 1) ** 2 + t_max**2))
+        # M(c) is about 1 + c(c+1)/2 * integral; where that is large, the error may be too (7 nats of caution).
+        excess = np.log(np.maximum(0.5 * np.abs(c) * (c + 1), 1e-300)) + log_all
     # The leading digits of M - 1 are always worth having: searches and ranges rely on it.
     goal = np.minimum(log_goal + np.maximum(0.0, excess - 7.0), excess + np.log(1e-8))
 

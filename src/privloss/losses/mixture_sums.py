@@ -5,7 +5,8 @@ cancellation,
 
     M(z) - 1 = E[ e^(zZ) - 1 - zZ ] + z E[Z],        K = log1p(M - 1),
 
-keeps *relative* accuracy in K both for small losses (10^9 steps lose no more digits than 10) and for small z.
+keeps *relative* accuracy in K both for small losses (10^9 steps lose no more digits than 10) and for small z. E[Z] is
+found once; that its own quadrature differs from that of M(z) is part of the majorant (`mixture_grid`).
 
 Nodes with |zZ| < 1 along the whole line enter through the moments of Z: their sum is a polynomial in z. For the others
 e^(zZ) on equally spaced heights factors, e^((z_a + i b D) Z) = e^(z_a Z) e^(i b D Z), so that the sum over nodes is a
@@ -18,15 +19,60 @@ the conjugate, M(c - it), so that |r^(it)| = e^(-t arg r) <= 1 in both direction
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privloss.losses.mixture_grid import Grid, Rows
-from privloss.numerics.small import UNIT, Complex, Real, exp_minus_1_minus, log1p_polar, x_minus_log1p
+from privloss.losses.mixture_grid import Grid, Rows, majorant
+from privloss.numerics.small import UNIT, Complex, Real, log1p_polar, x_minus_log1p
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _DEGREE = 20  # of the polynomial for |zZ| < 1; 2/21! < 1e-19 of the leading term is left out
+_FACTORIALS = np.cumprod(np.arange(1.0, _DEGREE + 1))[1:]  # 2!, 3!, ...
+
+
+@dataclass(frozen=True)
+class Mean:
+    """E[Z] with its error, and Var[Z] to a few digits, per row; they do not depend on z."""
+
+    value: Real
+    error: Real
+    variance: Real
+
+    def part(self, at: slice) -> Mean:
+        return Mean(self.value[at], self.error[at], self.variance[at])
+
+    def tiled(self, times: int) -> Mean:
+        return Mean(np.tile(self.value, times), np.tile(self.error, times), np.tile(self.variance, times))
+
+
+def means(rows: Rows, log_goal: Real) -> tuple[Mean, Mean]:
+    """E[Z] for P against Q, E_Q[x log r - (x - log r)], and for Q against P, E_Q[x - log r] (E_Q[x] = 0).
+
+    The quadrature of M(z) errs by at most |z(z+1)|/2 times a constant, so its derivative at 0 by half of it. `rows` are
+    those of P against Q; the majorant of the other direction at c = 0 is at most 5/4 (1 + 1/(1-q)) times theirs.
+    """
+    grid = majorant(replace(rows, c=np.zeros_like(rows.c))).grid(0.0, log_goal, False)
+    y = grid.start[:, None] + grid.step[:, None] * np.arange(grid.size)
+    _, x, log_r = rows.log_ratio(y)
+    squared = (y / rows.sigma[:, None]) ** 2
+    log_phi = (np.log(grid.step / rows.sigma) - _LOG_SQRT_2PI)[:, None] - 0.5 * squared
+    base, mixed = np.exp(log_phi), np.exp(log_phi + log_r)
+    near = x < 0.25
+    x = np.where(near, x, 0.0)
+    gap = x_minus_log1p(x)
+    back = np.where(near, base * gap, mixed - base * (1.0 + log_r))
+    forth = np.where(near, base * (x * log_r - gap), mixed * (log_r - 1.0) + base)
+    slack = UNIT * (64 + grid.size + 2 * squared + 4 * np.abs(log_r))
+    error = 0.5 * (np.exp(grid.log_strip) + np.exp(grid.log_tail))
+    if rows.log_beyond is not None:
+        error = error + np.exp(rows.log_beyond)
+    squares, found = log_r * log_r, []
+    for term, weight, growth in ((forth, mixed, 1.0), (back, base, 1.25 * (1 + 1 / (1 - rows.q)))):
+        value = term.sum(axis=1)
+        rounding = (np.abs(term) * slack).sum(axis=1)
+        found.append(Mean(value, growth * error + rounding, (weight * squares).sum(axis=1) - value**2))
+    return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -35,8 +81,6 @@ class Nodes:
 
     log_weight: Real | Complex  # log of the P-mass of a node
     z: Real | Complex
-    mean: Real | Complex  # E[Z], per row
-    mean_error: Real
     slack: Real  # relative rounding error of a node's weight, in units of UNIT
 
     @classmethod
@@ -45,49 +89,37 @@ class Nodes:
         sigma = rows.sigma[:, None]
         y = start[:, None] + step[:, None] * np.arange(size)
         log_r: Real | Complex
-        x: Real | Complex
-        s, x, log_r = rows.log_ratio(y)
+        s, _, log_r = rows.log_ratio(y)
         squared = (y / sigma) ** 2
         slack = 64 + size + 2 * squared + 4 * (1 + np.abs(rows.c[:, None])) * np.abs(log_r)
         log_phi = (np.log(step / rows.sigma) - _LOG_SQRT_2PI)[:, None] - 0.5 * squared
         if lift is not None:
             theta = lift[:, None] / sigma**2
-            log_r, x = _complex_ratio(rows.q[:, None], s, theta)
+            log_r = _complex_log_ratio(rows.q[:, None], s, theta)
             # phi(y + iv) = phi(y) e^(v^2/2sigma^2) e^(-i y v/sigma^2)
             log_phi = log_phi + 0.5 * theta * lift[:, None] - 1j * y * theta
-        base, log_mixed = np.exp(log_phi), log_phi + log_r
-        near = np.abs(x) < 0.25
-        gap = base * x_minus_log1p(np.where(near, x, 0.0))
-        with np.errstate(over="ignore", invalid="ignore"):
-            mixed = np.exp(log_mixed)
-            if rows.flipped:  # E_Q[x] = 0, so E[Z] = E_Q[x - log r]
-                log_weight, z = log_phi, -log_r
-                term = np.where(near, gap, mixed - base * (1.0 + log_r))
-            else:  # E[Z] = E_Q[r log r - x], and r log r - x = x log r - (x - log r)
-                log_weight, z = log_mixed, log_r
-                term = np.where(near, base * (x * log_r) - gap, mixed * (log_r - 1.0) + base)
-        mean_error = UNIT * (np.abs(term) * slack).sum(axis=1)
-        return cls(log_weight, z, term.sum(axis=1), mean_error, slack)
+        return cls(log_phi, -log_r, slack) if rows.flipped else cls(log_phi + log_r, log_r, slack)
 
-    def moments(self, c: Real) -> tuple[Real, Real, Real]:
-        """K, K', K'' at the real points c (one per row), for nodes on the real axis."""
-        z, cz = np.real(self.z), c[:, None] * np.real(self.z)
-        exponent = np.real(self.log_weight) + cz
+    def moments(self, c: Real, mean: Real) -> tuple[Real, Real, Real]:
+        """K, K', K'' at the real points c (one per row) to a few digits, for nodes on the real axis."""
+        z, log_weight = np.real(self.z), np.real(self.log_weight)
+        cz = c[:, None] * z
+        exponent = log_weight + cz
         scale = np.maximum(exponent.max(axis=1, keepdims=True) - 300.0, 0.0)
-        tilted, weight = np.exp(exponent - scale), np.exp(np.real(self.log_weight))
-        unscaled, mean = scale[:, 0] == 0, np.real(self.mean)
+        tilted, weight = np.exp(exponent - scale), np.exp(log_weight)
         total = tilted.sum(axis=1)
+        tilted_z = tilted * z
+        if np.any(scale > 0):
+            k1 = tilted_z.sum(axis=1) / total
+            return scale[:, 0] + np.log(total), k1, (tilted_z * z).sum(axis=1) / total - k1 * k1
         small = np.abs(cz) < 0.25
-        tame = np.where(small, cz, 0.0)
-        excess = np.where(small, weight * np.real(exp_minus_1_minus(tame)), tilted - weight * (1 + cz))
-        m1 = np.where(unscaled, excess.sum(axis=1) + c * mean, 0.0)
-        first = (np.where(small, weight * np.expm1(tame), tilted - weight) * z).sum(axis=1) + mean
-        k = np.where(unscaled, np.log1p(m1), scale[:, 0] + np.log(total))
-        k1 = np.where(unscaled, first / (1 + m1), (tilted * z).sum(axis=1) / total)
-        return k, k1, (tilted * z * z).sum(axis=1) / total - k1 * k1
+        rise = np.where(small, weight * np.expm1(np.where(small, cz, 0.0)), tilted - weight)
+        m1 = (rise - weight * cz).sum(axis=1) + c * mean
+        k1 = ((rise * z).sum(axis=1) + mean) / (1 + m1)
+        return np.log1p(m1), k1, (tilted_z * z).sum(axis=1) / (1 + m1) - k1 * k1
 
 
-def read(rows: Rows, grid: Grid, t: Real) -> tuple[Real, Real, Real]:
+def read(rows: Rows, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Real]:
     """log|M|, arg M and the error e (|exact/computed - 1| <= expm1(e)) at equally spaced t >= 0; (rows, len(t))."""
     lifted = bool(np.any(grid.shift > 0))
     nodes = Nodes.at(rows, grid.start, grid.step, grid.size, grid.shift if lifted else None)
@@ -97,7 +129,7 @@ def read(rows: Rows, grid: Grid, t: Real) -> tuple[Real, Real, Real]:
     tiny = (np.abs(nodes.z) * farthest < 1.0).all(axis=0)
     light = _Part(nodes, tiny)
     heavy = _Part(nodes, ~tiny)
-    m1 = point * nodes.mean[:, None] + light.polynomial(point)
+    m1 = point * mean.value[:, None] + light.polynomial(point)
     scale = np.zeros_like(c)
     if heavy.z.shape[1]:
         reach = (heavy.log_weight.real + c * heavy.z.real).max(axis=1, keepdims=True)
@@ -105,11 +137,11 @@ def read(rows: Rows, grid: Grid, t: Real) -> tuple[Real, Real, Real]:
         m1 = m1 - heavy.weight.sum(axis=1)[:, None] - point * (heavy.weight * heavy.z).sum(axis=1)[:, None]
         table = heavy.exponentials(rows, t, scale)
         if np.any(scale > 0):
-            return _finish_scaled(rows, grid, t, nodes, light, heavy, m1, table, scale)
+            return _finish_scaled(rows, grid, t, mean, light, heavy, m1, table, scale)
         m1 = m1 + table
     k_re, k_im = log1p_polar(m1.real, m1.imag)
     k_re = np.maximum(k_re, -600.0)  # an exact zero must not hide its error
-    log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, nodes, light, heavy, scale))
+    log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, mean, light, heavy, scale))
     return k_re, -k_im if rows.flipped else k_im, _relative(_with_trim(rows, t, log_error), k_re)
 
 
@@ -121,13 +153,13 @@ def _with_trim(rows: Rows, t: Real, log_error: Real) -> Real:
 
 
 def _finish_scaled(
-    rows: Rows, grid: Grid, t: Real, nodes: Nodes, light: _Part, heavy: _Part, m1: Complex, table: Complex, scale: Real
+    rows: Rows, grid: Grid, t: Real, mean: Mean, light: _Part, heavy: _Part, m1: Complex, table: Complex, scale: Real
 ) -> tuple[Real, Real, Real]:
     """The same where M(c) is beyond the range of doubles: M = e^scale * (table + e^-scale (1 + m1))."""
     total = table + np.exp(-np.minimum(scale, 745.0)) * (1 + m1)
     k_re = scale + np.log(np.maximum(np.abs(total), 1e-300))
     k_im = np.angle(total)
-    log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, nodes, light, heavy, scale) + scale)
+    log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, mean, light, heavy, scale) + scale)
     return k_re, -k_im if rows.flipped else k_im, _relative(_with_trim(rows, t, log_error), k_re)
 
 
@@ -144,15 +176,14 @@ class _Part:
         """The sum of weight (e^(zZ) - 1 - zZ) over these nodes, by powers of z."""
         if not self.z.shape[1]:
             return np.zeros_like(point)
-        power, coefficients, factorial = self.weight * self.z, [], 1.0
-        for k in range(2, _DEGREE + 1):
-            power = power * self.z
-            factorial *= k
-            coefficients.append(power.sum(axis=1)[:, None] / factorial)
-        total = np.zeros_like(point)
-        for coefficient in reversed(coefficients):
-            total = total * point + coefficient
-        return total * point * point
+        powers = np.repeat(self.z[:, None, :], _DEGREE - 1, axis=1)
+        powers[:, 0] = self.weight * self.z * self.z
+        moments = np.multiply.accumulate(powers, axis=1).sum(axis=2) / _FACTORIALS
+        points = np.repeat(point[:, :, None], _DEGREE - 1, axis=2)
+        points[:, :, 0] *= point
+        return np.asarray(
+            np.matmul(np.multiply.accumulate(points, axis=2), moments[:, :, None].astype(complex))[:, :, 0]
+        )
 
     def exponentials(self, rows: Rows, t: Real, scale: Real) -> Complex:
         """The sum of weight e^(zZ - scale) over these nodes at each height."""
@@ -165,18 +196,18 @@ class _Part:
         return np.asarray(np.matmul(first, second).reshape(len(self.z), -1)[:, : len(t)])
 
 
-def _complex_ratio(q: Real, s: Real, theta: Real) -> tuple[Complex, Complex]:
-    """log r and x = r - 1 at y + iv: x = q (e^(s + i theta) - 1)."""
+def _complex_log_ratio(q: Real, s: Real, theta: Real) -> Complex:
+    """log r at y + iv: r = 1 + q (e^(s + i theta) - 1)."""
     beyond = s > 30.0
     tame = np.where(beyond, 0.0, s)
     re = q * (np.expm1(tame) * np.cos(theta) - 2 * np.sin(theta / 2) ** 2)
     im = q * np.exp(tame) * np.sin(theta)
     log_abs, arg = log1p_polar(re, im)
     far = (s + np.log(q)) + 1j * theta + np.log1p((1 - q) / q * np.exp(-np.maximum(s, 30.0) - 1j * theta))
-    return np.where(beyond, far, log_abs + 1j * arg), np.where(beyond, 1.0, re + 1j * im)
+    return np.where(beyond, far, log_abs + 1j * arg)
 
 
-def _log_rounding(rows: Rows, t: Real, nodes: Nodes, light: _Part, heavy: _Part, scale: Real) -> Real:
+def _log_rounding(rows: Rows, t: Real, mean: Mean, light: _Part, heavy: _Part, scale: Real) -> Real:
     """log of a bound on the rounding error of M e^-scale, shape (rows, len(t)).
 
     Weights carry `slack` relative roundings and u = zZ eight. Light nodes: |e^u - 1 - u| <= e |u|^2 / 2. Heavy nodes:
@@ -194,7 +225,7 @@ def _log_rounding(rows: Rows, t: Real, nodes: Nodes, light: _Part, heavy: _Part,
         large = 2 * (most * heavy.slack).sum(axis=1)[:, None]
         large = large + size * (most * heavy_z * (heavy.slack + 32)).sum(axis=1)[:, None]
         total = total * shrink + large
-    return np.asarray(np.log(np.maximum(UNIT * total + size * nodes.mean_error[:, None] * shrink, 1e-300)))
+    return np.asarray(np.log(np.maximum(UNIT * total + size * mean.error[:, None] * shrink, 1e-300)))
 
 
 def _relative(log_error: Real, log_modulus: Real) -> Real:

@@ -45,7 +45,7 @@ class Questions:
 
         >>> import privloss as pl
         >>> pl.Gaussian(noise_multiplier=2.0).epsilon(delta=1e-5)
-        Bound(1.99309140189..., 1.99309140189...)
+        Bound(1.99309140441..., 1.99309140441...)
         """
         from privloss.guarantees import exact
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privloss.numerics.line import Line
+from privloss.numerics.saddle import Saddle, find_saddle
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues, TooExpensive, Transform, Vertical, kappa_bound_epsilon, log_kappa
 
@@ -21,41 +22,7 @@ _BLUR_NODES = (250_000, 60_000, 15_000, 4_000)
 _CHEAP = 48  # nodes below which more digits than asked for come free
 _FINEST, _COARSEST = 1e-13, 1e-4
 _BLUR_GOAL = 1e-9  # accuracy of the line once a blur limits the width anyway
-_STEPS = np.array([-7.0, -3.5, 1.0, 2.5, 6.0])  # where to look for image bounds, in units of the saddle's width
-
-
-@dataclass(frozen=True)
-class _Saddle:
-    """The real point c where (e^K(z) - w e^K(0)) e^(-eps z)/(z(z+1)) is least on the axis, and the shape there.
-
-    The mass that stays at Z = 0 adds nothing to delta but would drown a few rare hits in e^K, so it is taken out where
-    rare hits are what matters: w = 1 if the tilt has multiplied the variance by five, w = 0 if it has not changed it
-    (then the sum is nearly Gaussian and has no mass that stays). A guess, never used in a bound.
-    """
-
-    c: float
-    eps: float
-    k: float
-    log_share: float  # log of delta / e^(K(c) - c eps) in the saddle point approximation
-    curvature: float  # G'' + 1/c^2 + 1/(c+1)^2
-
-    @classmethod
-    def at(cls, transform: Transform, c: float, k_zero: float, variance: float) -> _Saddle:
-        k, k1, k2 = transform.moments(c)
-        if not (k2 >= 0 and k > -math.inf):
-            raise TooExpensive("moments out of range")
-        ratio = math.log(k2 / variance) / math.log(5.0) if k2 > 0 and variance > 0 else 0.0
-        stays = min(max(ratio, 0.0), 1.0) * math.exp(min(k_zero - k, 0.0))
-        rest = max(1 - stays, -math.expm1(min(k_zero - k, -1e-300)))
-        slope = k1 / rest
-        spread = k2 / rest - slope**2 * stays
-        curvature = max(spread, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
-        share = math.log(rest) - math.log(c) - math.log1p(c) - 0.5 * math.log(2 * math.pi * curvature)
-        return cls(c, slope - 1 / c - 1 / (c + 1), k, share, curvature)
-
-    @property
-    def log_delta(self) -> float:
-        return self.k - self.c * self.eps + self.log_share
+_STEPS = np.array([-5.0, 1.0, 2.5, 6.0])  # where to look for image bounds, in units of the saddle's width
 
 
 @dataclass(frozen=True)
@@ -72,14 +39,14 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     if eps >= transform.largest:
         return (-math.inf, -math.inf), 0.0
     whole = transform
-    saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
+    saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
     for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
         estimate = saddle.log_delta
         reach = saddle.c if abs(saddle.eps - eps) * saddle.c < 0.3 else 2 * saddle.c
         transform = whole.trimmed(reach, min(estimate, 0.0))
         if transform is whole:
             break
-        saddle = _find(transform, lambda s: (s.eps - eps) * s.c, rising=True)
+        saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
         if saddle.log_delta > estimate - 20:
             break
     line = _build(transform, saddle, eps, tolerance)
@@ -100,15 +67,15 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         mean = transform.mean_bounds()[1]
         if mean <= 0 or 0.5 * math.log(0.5 * mean) + 1e-12 * abs(log_delta) + 1e-12 <= log_delta:
             return Solved(-math.inf, 0.0, None)
-    saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False, start=start)
+    saddle = find_saddle(transform, lambda s: s.log_delta - log_delta, rising=False, required=False, start=start)
     # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
     reach = saddle.c if abs(saddle.log_delta - log_delta) < 0.3 else 2 * saddle.c
     trimmed = transform.trimmed(reach, log_delta)
     if trimmed is not transform:
         transform = trimmed
-        saddle = _find(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)
+        saddle = find_saddle(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)
     if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already, and then eps = 0
-        zero = _find(transform, lambda s: s.eps * s.c, rising=True)
+        zero = find_saddle(transform, lambda s: s.eps * s.c, rising=True)
         line = _build(transform, zero, 0.0, tolerance)
         if line.read(np.zeros(1)).log_upper()[0] <= log_delta:
             return Solved(-math.inf, 0.0, line)
@@ -168,55 +135,7 @@ def _moments_bound(line: Line, eps: float) -> float:
     return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
 
 
-def _find(
-    transform: Transform,
-    miss: Callable[[_Saddle], float],
-    rising: bool,
-    required: bool = True,
-    start: tuple[float, float, float] | None = None,
-) -> _Saddle:
-    """The saddle where `miss` (in nats of delta), monotone in c, vanishes to a fraction of a nat, which is plenty.
-
-    Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
-    """
-    lattice = transform.lattice
-    ceiling = min(60.0 / lattice.spacing if lattice is not None else 1e16, transform.tilt_limit)
-    low, high = math.log(1e-14), math.log(ceiling)
-    k_zero, _, variance = start or transform.moments(0.0)
-    x = min(max(math.log(5.0) - 0.5 * math.log(max(variance, 1e-300)), low + 1), high - 1)
-    before: tuple[float, float] | None = None
-    found: _Saddle | None = None
-    for _ in range(80):
-        try:
-            saddle = _Saddle.at(transform, math.exp(x), k_zero, variance)
-            error = miss(saddle) if rising else -miss(saddle)
-        except (TooExpensive, OverflowError):
-            error = math.nan
-        if math.isnan(error):
-            error = math.inf  # so far out that K cannot even be evaluated: come back
-        else:
-            found = saddle
-        if abs(error) < 0.25:
-            break
-        low, high = (low, x) if error > 0 else (x, high)
-        tame = math.asinh(error / 5) if math.isfinite(error) else math.inf
-        if before is not None and tame != before[1] and math.isfinite(tame) and math.isfinite(before[1]):
-            step = -tame * (x - before[0]) / (tame - before[1])
-        else:  # d log_delta / d log c = -c^2 curvature
-            step = -error / (saddle.c**2 * saddle.curvature) if math.isfinite(error) else -2.0
-        before = (x, tame)
-        step = min(max(step, -4.0), 4.0)
-        if not low < x + step < high:
-            step = 0.5 * ((high if error < 0 else low) - x)
-        if abs(step) < 1e-7:
-            break
-        x += step
-    if found is None or (required and found.c < 1e-13):
-        raise TooExpensive("no saddle found")
-    return found
-
-
-def _build(transform: Transform, saddle: _Saddle, eps: float, goal: float) -> Line:
+def _build(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line:
     """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where cheap."""
     c, k = saddle.c, saddle.k
     if not math.isfinite(saddle.eps) or not math.isfinite(saddle.log_share):
@@ -329,7 +248,7 @@ def _cut(
     return best
 
 
-def _root(line: Line, log_delta: float, saddle: _Saddle) -> tuple[float, float]:
+def _root(line: Line, log_delta: float, saddle: Saddle) -> tuple[float, float]:
     """Where the computed value equals delta, and the slope of -log delta there (`_safe_ends` gives the guarantee).
 
     Secant steps on log delta, which is nearly straight, kept inside the bracket found so far.

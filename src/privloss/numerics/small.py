@@ -1,9 +1,9 @@
 """Functions that lose digits when written the obvious way.
 
->>> exp_minus_1_minus(1e-9) / 0.5e-18
+>>> float(exp_minus_1_minus(1e-9)) / 0.5e-18
 1.0000000003333...
->>> x_minus_log1p(1e-9) / 0.5e-18
-0.99999999933333...
+>>> float(x_minus_log1p(1e-9)) / 0.5e-18
+0.9999999993333...
 """
 
 from __future__ import annotations
