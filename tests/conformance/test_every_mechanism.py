@@ -82,7 +82,7 @@ MECHANISMS = [
             ("delta", lambda v: plan(pl.ApproxDP(0.2, v), 25), (0.0, 1e-12, 1e-9, 1e-7, 0.5, 1.0), +1),
         ),
     ),
-    Entry("gdp", lambda: plan(pl.GDP(0.4), 5), (("mu", lambda v: plan(pl.GDP(v), 5), (0.0, 1e-9, 0.4, 0.41, 9.0), +1),)),
+    Entry("gdp", lambda: plan(pl.GDP(0.4), 5), (("mu", lambda v: plan(pl.GDP(v), 5), (0.0, 1e-9, 0.4, 0.41, 9.0), 1),)),
     Entry(
         "zcdp",
         lambda: plan(pl.ZCDP(0.1), 3),

@@ -248,6 +248,36 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     )
 
 
+def mean_grid(rows: Rows, log_goal: Real) -> Grid | None:
+    """The grid for the mean, without cells, where sigma is not small.
+
+    S(c=0) <= 4/(1-q), and E_Q[e^(2s)] = e^(1/sigma^2) makes both the whole integral of the majorant and its tails
+    explicit: e^(2s) phi is a Gaussian around y = 2.
+    """
+    sigma, q = rows.sigma, rows.q
+    if rows.trim is not None or sigma.min() < 0.3:
+        return None
+    log_all = np.log(4 / (1 - q)) + 2 * np.log(q) + np.log1p(np.exp(1 / sigma**2))
+    need = np.maximum(log_all - np.minimum(log_goal, log_all + np.log(1e-8)), 5.0)
+    reach = np.sqrt(2 * need) + 1.0
+    theta = np.minimum(np.pi / 2, np.sqrt(2 * need) / sigma)
+    penalty = 0.5 * theta**2 * sigma**2
+    v = theta * sigma**2
+    low, high = -reach * sigma, 2 + reach * sigma
+    step, size = _align(rows, low, high, np.minimum(2 * np.pi * v / (need + penalty), sigma))
+    exponent = 2 * np.pi * v / step
+    return Grid(
+        start=low,
+        step=step,
+        size=size,
+        shift=np.zeros_like(v),
+        log_strip=np.log(2.0) + log_all + penalty - exponent - np.log(-np.expm1(-exponent)),
+        slope=theta,
+        # both tails are below e^(-reach^2/2); nodes of step <= sigma beyond sum to less than twice that
+        log_tail=np.log(4.0) + log_all - 0.5 * reach**2,
+    )
+
+
 def _align(rows: Rows, low: Real, high: Real, step: Real) -> tuple[Real, int]:
     """Steps at most `step` for a common number of nodes from `low` on; a trim lies half-way between two nodes."""
     if rows.trim is None:
@@ -272,7 +302,7 @@ def quick_range(rows: Rows) -> tuple[Real, Real]:
     if rows.flipped:
         return -(c * q + 9 * sigma), 3 + 9 * sigma
     y = c + 1
-    for _ in range(6):  # the largest solution of y = (c+1) p(y), approached from above
+    for _ in range(3):  # towards the largest solution of y = (c+1) p(y), approached from above
         s = (y - 0.5) / sigma**2
         y = (c + 1) / (1 + (1 - q) / q * np.exp(-np.minimum(s, 700.0)))
     high = np.maximum(y, 3.0) + 9 * sigma

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privloss.losses.mixture_grid import Grid, Rows, majorant
+from privloss.losses.mixture_grid import Grid, Rows, majorant, mean_grid
 from privloss.numerics.small import UNIT, Complex, Real, log1p_polar, x_minus_log1p
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
@@ -52,7 +52,9 @@ def means(rows: Rows, log_goal: Real) -> tuple[Mean, Mean]:
     The quadrature of M(z) errs by at most |z(z+1)|/2 times a constant, so its derivative at 0 by half of it. `rows` are
     those of P against Q; the majorant of the other direction at c = 0 is at most 5/4 (1 + 1/(1-q)) times theirs.
     """
-    grid = majorant(replace(rows, c=np.zeros_like(rows.c))).grid(0.0, log_goal, False)
+    grid = mean_grid(rows, log_goal)
+    if grid is None:
+        grid = majorant(replace(rows, c=np.zeros_like(rows.c))).grid(0.0, log_goal, False)
     y = grid.start[:, None] + grid.step[:, None] * np.arange(grid.size)
     _, x, log_r = rows.log_ratio(y)
     squared = (y / rows.sigma[:, None]) ** 2

@@ -57,7 +57,7 @@ class Decay:
     def _on(cls, rows: Rows, low: Real, high: Real) -> Decay:
         q, sigma, c = rows.q[:, None], rows.sigma[:, None], rows.c[:, None]
         low, high = low[:, None], (high if rows.trim is None else rows.trim)[:, None]
-        wish = float(np.max((high - low) / (0.15 * sigma**2)))
+        wish = float(np.max((high - low) / (0.22 * sigma**2)))
         cells = int(min(max(wish, 96), 640)) if len(rows.q) <= 32 else 96
         y = low + (high - low) * np.linspace(0.0, 1.0, cells + 1)
         s, _, log_r = rows.log_ratio(y)
@@ -138,10 +138,14 @@ class Decay:
     def _curves(self, t: float) -> tuple[Real, Real]:
         """Candidates (theta_max, e^s0), arrays (rows, candidates, 1)."""
         flat = np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST)
+        if self.sigma.min() > 2.5:  # the losses are nearly linear in y: a straight line is best
+            return 0.9 * flat, np.zeros_like(flat)
         # where p is small the best theta is t p / (1 + sigma^2), penalty and slope of the curve included
         rise = t * self.odds / (1 + self.sigma**2)
         scales = np.array([0.45, 2.0])
         bent = _WIDEST / np.maximum(rise * scales[None, :, None], 1e-300)
+        if self.sigma.max() < 0.75:
+            return np.full_like(bent, _WIDEST), bent
         widest = np.concatenate([0.9 * flat, np.full_like(bent, _WIDEST)], axis=1)
         return widest, np.concatenate([np.zeros_like(flat), bent], axis=1)
 

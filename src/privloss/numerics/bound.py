@@ -109,7 +109,7 @@ class Bound:
         """Ends rounded outwards to the digits that matter.
 
         >>> str(Bound(5.806935026561, 5.806935026569)), str(Bound(0.0, 0.0))
-        ('[5.806935026561, 5.806935026570]', '0')
+        ('[5.8069350265609, 5.8069350265690]', '0')
         """
         if self.lower == self.upper:
             return f"{self.lower:.12g}"

@@ -19,7 +19,7 @@ from privloss.numerics.transform import LineValues, TooExpensive, Transform, Ver
 
 MAX_NODES = 100_000
 _BLUR_NODES = (250_000, 60_000, 15_000, 4_000)
-_CHEAP = 48  # nodes below which more digits than asked for come free
+_CHEAP = 64  # nodes below which more digits than asked for come free
 _FINEST, _COARSEST = 1e-13, 1e-4
 _BLUR_GOAL = 1e-9  # accuracy of the line once a blur limits the width anyway
 _STEPS = np.array([-5.0, 1.0, 2.5, 6.0])  # where to look for image bounds, in units of the saddle's width
@@ -42,7 +42,7 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
     for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
         estimate = saddle.log_delta
-        reach = saddle.c if abs(saddle.eps - eps) * saddle.c < 0.3 else 2 * saddle.c
+        reach = saddle.c if abs(saddle.eps - eps) * saddle.c < 0.6 else 2 * saddle.c
         transform = whole.trimmed(reach, min(estimate, 0.0))
         if transform is whole:
             break
@@ -69,7 +69,7 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
             return Solved(-math.inf, 0.0, None)
     saddle = find_saddle(transform, lambda s: s.log_delta - log_delta, rising=False, required=False, start=start)
     # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
-    reach = saddle.c if abs(saddle.log_delta - log_delta) < 0.3 else 2 * saddle.c
+    reach = saddle.c if abs(saddle.log_delta - log_delta) < 0.6 else 2 * saddle.c
     trimmed = transform.trimmed(reach, log_delta)
     if trimmed is not transform:
         transform = trimmed
@@ -103,6 +103,13 @@ def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Lin
     """
     if transform.lattice is not None or like.lattice is not None or like.mu > 0:
         return False
+    # often the moments bound kappa(c) e^(K(c) - c eps) is enough already; ask for it only where it looks like that
+    c = 1.5 * like.c
+    margin = log_delta + c * eps - float(log_kappa(np.array(c)))
+    if transform.moments(c)[0] < margin - 0.01:
+        k = float(transform.log_mgf_upper(np.array([c]))[0])
+        if k + 16 * UNIT * (1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margin:
+            return True
     vertical = transform.vertical(like.c)
     wish = like.log_mgf_upper - like.c * eps - log_delta - math.log(0.05)
     cut = _cut(
@@ -146,12 +153,17 @@ def _build(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Lin
     points = points[points > 0.02 * c]
     logs = np.append(transform.log_mgf_upper(points) - k, 4 * UNIT * abs(k) - k)
     points = np.append(points, 0.0)  # delta <= 1: b = 0, kappa = 1, K(0) <= 0
-    reach = (finest + log_kappa(points) + logs + (c - points) * eps - share) / np.abs(points - c)
-    left = points < c
-    right = float(reach[~left].min())
-    if math.isfinite(transform.largest):
-        right = min(right, (transform.largest - eps) * (1 + 1e-9) + 1e-300)
-    period = max(float(reach[left].min()), right, 1e-300)
+    base, left = log_kappa(points) + logs + (c - points) * eps - share, points < c
+
+    def period_for(wish: float) -> float:
+        """A period that keeps the images on both sides below e^-wish."""
+        reach = (wish + base) / np.abs(points - c)
+        right = float(reach[~left].min())
+        if math.isfinite(transform.largest):
+            right = min(right, (transform.largest - eps) * (1 + 1e-9) + 1e-300)
+        return max(float(reach[left].min()), right, 1e-300)
+
+    period = period_for(finest)
     if not math.isfinite(period):
         raise TooExpensive("no period found")
     lattice, last = transform.lattice, math.inf
@@ -165,9 +177,12 @@ def _build(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Lin
         return lambda t, decay: decay + wish - share - math.log(math.pi * t)
 
     guess = math.sqrt(2.6 * (finest - share) / saddle.curvature)
-    cut, mu = _cut(vertical, missing(finest), step, last, guess, _CHEAP), 0.0
+    cut, mu = None, 0.0
+    if guess < 2 * _CHEAP * step:
+        cut = _cut(vertical, missing(finest), step, last, guess, _CHEAP)
     if cut is None:
-        cut = _cut(vertical, missing(need), step, last, max(guess, _CHEAP * step), MAX_NODES)
+        step = step if lattice is not None else 2 * math.pi / period_for(need)
+        cut = _cut(vertical, missing(need), step, last, max(0.8 * guess, 1.2 * _CHEAP * step), MAX_NODES)
     if cut is not None:
         t = step * np.arange(cut.nodes + 1)
         values = vertical.line(t, math.exp(-finest))
@@ -234,7 +249,7 @@ def _cut(
         gap = missing(step * count, decay)
         if gap <= 0:
             best, high = _Cut(count, decay), x
-            if gap > -8.0 or x - low < 0.1 or count <= 8:
+            if gap > (-8.0 if count < 256 else -2.5) or x - low < 0.06 or count <= _CHEAP:
                 return best
         elif count >= most:
             return _Cut(int(last), -math.inf) if last <= limit else None
