@@ -1,7 +1,8 @@
 """Side by side with dp-accounting and prv-accountant, in one process: ``python -m bench.compare``.
 
 Every reference case runs on all three; time is the median of a few repetitions on slightly different parameters (so
-that no cache can answer), accuracy is measured at the reference parameters. Writes bench/results.md and results.png.
+that no cache can answer), accuracy is measured at the reference parameters. Writes bench/results.md, results.png and
+the table in the README.
 Peers that need more memory than MEMORY_GB are reported as such: they run under that limit.
 """
 
@@ -236,6 +237,15 @@ def picture(results: dict[str, dict[str, Measured]], path: Path) -> None:
     figure.savefig(path)
 
 
+def into_readme(text: str) -> None:
+    """Put the table between its two marks."""
+    path = HERE.parent / "README.md"
+    before, rest = path.read_text().split("<!-- results", 1)
+    mark, after = rest.split("-->\n", 1)
+    _, after = after.split("<!-- end of results -->", 1)
+    path.write_text(f"{before}<!-- results{mark}-->\n{text}<!-- end of results -->{after}")
+
+
 def main() -> None:
     from rich.console import Console
     from rich.markdown import Markdown
@@ -245,6 +255,7 @@ def main() -> None:
     results = run()
     text = markdown(results, scaling(), thousand_different())
     (HERE / "results.md").write_text(text)
+    into_readme(text)
     picture(results, HERE / "results.png")
     Console(width=200).print(Markdown(text))
 

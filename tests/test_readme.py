@@ -1,0 +1,51 @@
+"""What the README and the examples say is true: the code runs, the commands run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import privloss as pl
+from privloss.mechanisms.plan_file import schema
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
+COMMANDS = [line for _, text in BLOCKS for line in text.splitlines() if line.startswith("privloss ")]
+
+
+def test_python_example() -> None:
+    (code,) = [text for language, text in BLOCKS if language == "python"]
+    space: dict[str, object] = {}
+    exec(code, space)
+    sgd = space["sgd"]
+    assert isinstance(sgd, pl.Plan)
+    assert repr(sgd.epsilon(delta=1e-6)).startswith("Bound(5.80693502656")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands(command: str) -> None:
+    arguments = shlex.split(command)[1:]
+    done = subprocess.run([sys.executable, "-m", "privloss", *arguments], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_plan_file_in_the_readme_is_the_example() -> None:
+    (text,) = [text for language, text in BLOCKS if language == "json"]
+    assert pl.Plan.from_json(text) == pl.Plan.load(ROOT / "examples" / "release.json")
+
+
+def test_examples_match_the_schema() -> None:
+    for path in (ROOT / "examples").glob("*.json"):
+        jsonschema.validate(pl.Plan.load(path).to_dict(), schema())
+
+
+def test_there_are_commands() -> None:
+    assert len(COMMANDS) >= 5
