@@ -112,4 +112,8 @@ def test_solvers() -> None:
     assert low <= 3.0 - 1e-9 <= 3.0 + 1e-9 <= high
     assert high - low < 3e-9
     assert decreasing_root(lambda x: (-x - 5, -x - 5), (-3.0, -3.0), 1.0) == (0.0, 0.0)
-    assert last_at_least(lambda x: -x, -1e-200, 1.0) <= 1e-200
+    assert decreasing_root(lambda x: (-x, -x), (-1e-200, -1e-200), 1.0)[1] <= 1.01e-200
+    assert last_at_least(lambda x: -x, -0.1, 1.0) == pytest.approx(0.1)
+    assert last_at_least(lambda x: -x, -0.1, 1.0) <= 0.1
+    assert last_at_least(lambda x: -x if x > 0.05 else -math.inf, -0.1, 1.0) == pytest.approx(0.1)
+    assert last_at_least(lambda x: -math.inf, -0.1, 1.0) == 0.0

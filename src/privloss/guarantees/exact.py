@@ -26,7 +26,7 @@ from privloss.losses.dominate import WorstNeighbours, worst_neighbours
 from privloss.mechanisms.plan import ADJACENCIES, Plan
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
-from privloss.numerics.contour import Solved, delta_bounds, epsilon_bounds, surely_at_most
+from privloss.numerics.contour import Solved, delta_bounds, epsilon_bounds, epsilon_near, surely_at_most
 from privloss.numerics.small import UNIT
 from privloss.numerics.solve import decreasing_root, last_at_least
 from privloss.numerics.transform import TooExpensive
@@ -136,7 +136,7 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
     try:
         solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
-        return closed or (_closed_epsilon(loss, level) if loss.hockey_stick(1.0) else _wide_epsilon(loss, level)), None
+        return closed or _last_resort(loss, level, tolerance), None
     if solved.line is None:
         return exactly(0.0, PINSKER), None
     notes = () if solved.line.mu == 0 else (f"line blurred by a Gaussian with mu = {solved.line.mu:.2g}",)
@@ -148,9 +148,31 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
             max(answer.lower, closed.lower), min(answer.upper, closed.upper), f"{CLOSED}; {method}", notes
         ), solved
     if answer.relative_width > _POOR:
-        other = _wide_epsilon(loss, level)
-        return Bound(max(answer.lower, other.lower), min(answer.upper, other.upper), f"{method}; {WIDE}", notes), solved
+        return _intersection(answer, _last_resort(loss, level, tolerance)), solved
     return answer, solved
+
+
+def _last_resort(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    """A closed form, or else bounds that are always cheap, and a line drawn where they say the answer must be."""
+    if loss.hockey_stick(1.0) is not None:
+        return _closed_epsilon(loss, level)
+    wide = _wide_epsilon(loss, level)
+    if not 0 < wide.upper < math.inf:
+        return wide
+    guess = math.sqrt(wide.lower * wide.upper) if wide.lower > 0 else 0.3 * wide.upper
+    try:
+        near = epsilon_near(loss, level, guess, max(tolerance, 1e-8))
+    except (TooExpensive, OverflowError):
+        return wide
+    return _intersection(Bound(max(near.lower, 0.0), max(near.upper, 0.0), BLURRED), wide)
+
+
+def _intersection(first: Bound, second: Bound) -> Bound:
+    """Both are sound, so the truth lies in both (an empty intersection would be a bug, and raises)."""
+    lower, upper = max(first.lower, second.lower), min(first.upper, second.upper)
+    narrow = first if upper == first.upper and lower == first.lower else second
+    method = first.method if narrow is first else f"{first.method}; {second.method}"
+    return Bound(lower, upper, method, tuple(dict.fromkeys(first.notes + second.notes)))
 
 
 def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:

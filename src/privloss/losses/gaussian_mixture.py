@@ -179,6 +179,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         for j, point in enumerate(c):
             over = majorant(self.rows(float(point)))
             log_excess = np.log(0.5 * point * (point + 1)) + over.top + np.log(over.masses.sum(axis=1))
+            log_excess = log_excess - np.log1p(4 / (1 - self.rate))  # no room for the mean is needed here
             taylor[:, j] = np.logaddexp(0.0, log_excess + 1e-9)
         return np.asarray(self.count @ np.minimum(convex, taylor) * (1 + len(q) * UNIT))
 

@@ -42,6 +42,8 @@ from privloss.numerics.transform import TooExpensive
 
 MAX_NODES = 40_000  # per row; 3 arrays of doubles each
 _LEFT_CELLS, _RIGHT_CELLS = 40, 96
+_LEFTWARD = np.linspace(-1.0, 0.0, _LEFT_CELLS + 1)
+_RIGHTWARD = np.linspace(0.0, 1.0, _RIGHT_CELLS + 1)
 _FAR = 16.0  # cells reach this many sigma beyond the last place where the majorant can grow
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -107,8 +109,7 @@ def _edges(rows: Rows) -> Real:
     right = _FAR + peak / sigma
     if rows.trim is not None:
         right = np.minimum(right, rows.trim / sigma)
-    lefts = -left[:, None] * np.linspace(1.0, 0.0, _LEFT_CELLS + 1)
-    linear = np.linspace(0.0, 1.0, _RIGHT_CELLS + 1)
+    lefts, linear = left[:, None] * _LEFTWARD, _RIGHTWARD
     if right.max() <= 48.0:
         return np.concatenate([lefts, right[:, None] * linear[1:]], axis=1)
     near = np.minimum(right, 48.0)[:, None] * np.minimum(linear * 4 / 3, 1.0)
@@ -302,7 +303,7 @@ def quick_range(rows: Rows) -> tuple[Real, Real]:
     if rows.flipped:
         return -(c * q + 9 * sigma), 3 + 9 * sigma
     y = c + 1
-    for _ in range(3):  # towards the largest solution of y = (c+1) p(y), approached from above
+    for _ in range(3 if y.max() > 3 else 0):  # towards the largest solution of y = (c+1) p(y), approached from above
         s = (y - 0.5) / sigma**2
         y = (c + 1) / (1 + (1 - q) / q * np.exp(-np.minimum(s, 700.0)))
     high = np.maximum(y, 3.0) + 9 * sigma

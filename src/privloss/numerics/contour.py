@@ -81,6 +81,30 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
             return Solved(-math.inf, 0.0, line)
     eps = (saddle.k + saddle.log_share - log_delta) / saddle.c  # saddle.eps, unless c was limited
     line = _build(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3))
+    return _solve_on(transform, line, level, saddle)
+
+
+def epsilon_near(transform: Transform, level: tuple[float, float], eps: float, tolerance: float) -> Solved:
+    """The same where the search for a saddle finds none worth having, but eps is known roughly.
+
+    With few hits of very unequal size every tilt that reaches eps makes much larger, much rarer losses dominate. So the
+    line stays at a small tilt, far from any saddle: the sum then cancels to a fraction delta of its terms, which a
+    longer and blurred line can afford.
+    """
+    log_delta = level[0]
+    transform = transform.trimmed(1e6 / eps, log_delta)
+    c = min(transform.tilt_limit, 30 / eps)
+    if not 0 < c < math.inf:
+        raise TooExpensive("no tilt worth having")
+    k, _, k2 = transform.moments(c)
+    curvature = max(k2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
+    saddle = Saddle(c, eps, k, log_delta - (k - c * eps), curvature)
+    return _solve_on(transform, _build(transform, saddle, eps, tolerance), level, saddle)
+
+
+def _solve_on(transform: Transform, line: Line, level: tuple[float, float], saddle: Saddle) -> Solved:
+    """Read both ends off a line."""
+    log_delta = level[0]
     if math.isfinite(transform.largest):  # so close to the end of the losses that doubles cannot tell
         end = transform.largest * (1 - (96 + 16 * transform.kinds) * UNIT)
         if line.read(np.array([end])).log_lower()[0] >= level[1]:

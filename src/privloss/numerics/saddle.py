@@ -71,7 +71,7 @@ def find_saddle(
             error = math.inf  # so far out that K cannot even be evaluated: come back
         else:
             found = saddle
-        if abs(error) < 0.5:
+        if abs(error) < 0.3:
             break
         low, high = (low, x) if error > 0 else (x, high)
         tame = math.asinh(error / 5) if math.isfinite(error) else math.inf

@@ -21,13 +21,27 @@ def decreasing_root(bounds: LogBounds, level: tuple[float, float], start: float)
     below = _first(lambda x: bounds(x)[1] <= low_level, start)
     if below == 0.0:
         return 0.0, 0.0
-    return last_at_least(lambda x: bounds(x)[0], high_level, start), below
+    beyond = _first(lambda x: not bounds(x)[0] >= high_level, start)
+    return (math.nextafter(beyond, -math.inf) if beyond > 0 else 0.0), below
 
 
 def last_at_least(log_lower: Callable[[float], float], level: float, start: float) -> float:
-    """The last x >= 0 where a decreasing function is surely at least the level (0 if there is none)."""
-    beyond = _first(lambda x: not log_lower(x) >= level, start)
-    return math.nextafter(beyond, -math.inf) if beyond > 0 else 0.0
+    """A large x >= 0 where a decreasing function is surely at least the level (0 if none is found).
+
+    Any such x is a valid answer; `log_lower` need not be monotone itself, so we walk down from `start` and then bisect.
+    """
+    high = start
+    for _ in range(120):
+        low = 0.7 * high
+        if log_lower(low) >= level:
+            break
+        high = low
+    else:
+        return 0.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if log_lower(middle) >= level else (low, middle)
+    return low
 
 
 def _first(true_from: Callable[[float], bool], start: float) -> float:
