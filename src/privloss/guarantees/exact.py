@@ -13,6 +13,7 @@ Both directions are covered: the answer is the larger of P against Q and Q again
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -204,6 +205,10 @@ def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
         if trimmed is not loss and trimmed.log_lost < level[0]:
             left = level[0] + math.log1p(-math.exp(trimmed.log_lost - level[0]))
             upper = min(upper, moments.epsilon_upper(trimmed.log_mgf_simple_upper, None, left))
+    plain = loss.unsampled()
+    if plain is not loss:
+        with contextlib.suppress(TooExpensive):
+            upper = min(upper, epsilon_bounds(plain, level, 1e-10).upper)
     upper = min(max(upper, 0.0), max(loss.largest, 0.0))
     lower = last_at_least(loss.log_test_lower, level[1], min(max(upper, 1e-300), 1e300))
     return Bound(min(lower, upper), upper, WIDE, ("the plan is beyond the exact engine",))

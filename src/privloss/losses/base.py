@@ -83,6 +83,10 @@ class PrivacyLoss(ABC):
         """The same without outcomes far rarer than delta, where they would spoil e^(cZ)."""
         return self
 
+    def unsampled(self) -> PrivacyLoss:
+        """A loss that dominates this one by leaving out the sampling (quasi-convexity: sampling never hurts)."""
+        return self
+
     def rid_of(self, log_mass: float) -> PrivacyLoss:
         """The same without its largest losses, of total probability about e^log_mass."""
         return self
@@ -95,7 +99,8 @@ class PrivacyLoss(ABC):
     def log_mgf(self, z: complex | Complex) -> Complex:
         """K(z) for any complex z (imaginary part up to a multiple of 2 pi).
 
-        The half-plane Re z < -1/2 is reached through the other direction: K(z) = K_reversed(-1 - z).
+        The half-plane Re z < -1/2 is reached through the other direction: K(z) = K_reversed(-1 - z). Values only: the
+        errors are proven for Re z >= 0 (and, through the other direction, Re z <= -1), which is all the engines use.
         """
         points = np.atleast_1d(np.asarray(z, dtype=complex))
         values = np.empty(points.shape, dtype=complex)

@@ -86,6 +86,9 @@ class ComposedLoss(PrivacyLoss):
     def trimmed(self, c: float, log_delta: float) -> ComposedLoss:
         return self._with(tuple(p.trimmed(c, log_delta) for p in self.parts))
 
+    def unsampled(self) -> ComposedLoss:
+        return self._with(tuple(p.unsampled() for p in self.parts))
+
     def rid_of(self, log_mass: float) -> ComposedLoss:
         return self._with(tuple(p.rid_of(log_mass) for p in self.parts))
 

@@ -83,6 +83,9 @@ class GaussianMixtureLoss(PrivacyLoss):
             return self
         return self.cut_at(trim)
 
+    def unsampled(self) -> GaussianLoss:
+        return GaussianLoss(float((self.count / self.sigma**2).sum()) * (1 + (8 + len(self.rate)) * UNIT))
+
     def rid_of(self, log_mass: float) -> GaussianMixtureLoss:
         """The same without outcomes of total probability about e^log_mass: for the last resort."""
         if self.flipped or self.trim is not None:

@@ -142,8 +142,15 @@ def _m_minus_1(lam: Real, z: Complex) -> tuple[Complex, Real]:
         far = (terms[0] + terms[1] + terms[2]) / (2 * s)
         first = 2 * half * np.sinh(0.5 * (z + 1) * lam) * np.sinh(0.5 * z * lam)
         far_size = (np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2])) / np.abs(2 * s)
+        # where a sine vanishes the rounding of its argument does not: |d sinh(w)| <= |w| |cosh w|
+        a, b = 0.5 * (z + 1) * lam, 0.5 * z * lam
+        moved = 2 * half * (np.abs(a * np.cosh(a) * np.sinh(b)) + np.abs(b * np.cosh(b) * np.sinh(a)))
+        moved = moved + np.abs(b) * (2 * cosh * np.abs(np.cosh(2 * b)) + 4 * sinh * np.abs(np.sinh(b) * np.cosh(b))) / (
+            np.abs(2 * s)
+        )
     second = np.where(near, half * series, far)
-    return np.asarray(first + second), np.abs(first) + np.where(near, np.abs(half * series), far_size)
+    size = np.abs(first) + np.where(near, np.abs(half * series), far_size)
+    return np.asarray(first + second), size + moved
 
 
 def _k(lam: Real, z: Complex) -> tuple[Real, Real, Real]:

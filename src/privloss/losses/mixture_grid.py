@@ -65,12 +65,19 @@ class Rows:
         s = (y - 0.5) / (sigma * sigma)
         if s.max() <= 30.0:
             x = q * np.expm1(s)
-            return s, x, np.log1p(x)
+            if q.max() <= 0.5:
+                return s, x, np.log1p(x)
+            # 1 - q is exact here, and 1 + x would cancel where x is near -1
+            return s, x, np.where(x < -0.5, np.log((1 - q) + q * np.exp(s)), np.log1p(np.maximum(x, -0.5)))
         with np.errstate(over="ignore", invalid="ignore"):
             x = q * np.expm1(s)
             # far right: log(1-q+q e^s) = s + log q + log1p((1-q)/q e^-s), no overflow
             far = s + np.log(q) + np.log1p((1 - q) / q * np.exp(-np.maximum(s, 0.0)))
-            log_r = np.where(s > 30.0, far, np.log1p(np.where(s > 30.0, 0.0, x)))
+            close = np.where(s > 30.0, 0.0, x)
+            close = np.where(
+                close < -0.5, np.log((1 - q) + q * np.exp(np.minimum(s, 0.0))), np.log1p(np.maximum(close, -0.5))
+            )
+            log_r = np.where(s > 30.0, far, close)
         return s, x, log_r
 
 

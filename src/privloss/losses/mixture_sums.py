@@ -50,7 +50,8 @@ def means(rows: Rows, log_goal: Real) -> tuple[Mean, Mean]:
     """E[Z] for P against Q, E_Q[x log r - (x - log r)], and for Q against P, E_Q[x - log r] (E_Q[x] = 0).
 
     The quadrature of M(z) errs by at most |z(z+1)|/2 times a constant, so its derivative at 0 by half of it. `rows` are
-    those of P against Q; the majorant of the other direction at c = 0 is at most 5/4 (1 + 1/(1-q)) times theirs.
+    those of P against Q; the other direction's majorant at c = 0 is at most 5/4 (1 + 1/(1-q)) times theirs (its factor
+    cos(theta/2)^-2 <= 2 is covered as well, since x - log r <= x^2/2 leaves that much room).
     """
     grid = mean_grid(rows, log_goal)
     if grid is None:
@@ -205,6 +206,9 @@ def _complex_log_ratio(q: Real, s: Real, theta: Real) -> Complex:
     re = q * (np.expm1(tame) * np.cos(theta) - 2 * np.sin(theta / 2) ** 2)
     im = q * np.exp(tame) * np.sin(theta)
     log_abs, arg = log1p_polar(re, im)
+    whole = (1 - q) + q * np.exp(tame) * np.cos(theta)  # 1 + re, without cancellation near q = 1
+    log_abs = np.where(re < -0.5, np.log(np.hypot(whole, im)), log_abs)
+    arg = np.where(re < -0.5, np.arctan2(im, whole), arg)
     far = (s + np.log(q)) + 1j * theta + np.log1p((1 - q) / q * np.exp(-np.maximum(s, 30.0) - 1j * theta))
     return np.where(beyond, far, log_abs + 1j * arg)
 

@@ -3,7 +3,8 @@
 With rho = phi r^(c+1) (P against Q) or phi r^(-c) (Q against P), M(c) = integral of rho. Move the y-integration to the
 curve y + i v(y), v = sigma^2 theta(y), theta rising from 0 to theta_max < pi (for Q against P mirrored below the axis).
 With p = q e^s / r the likelihood ratio there is r(y) (1 - p + p e^(i theta)); call the modulus of the bracket `ratio`
-and its argument `arg` (0 <= arg, rising in y). Hence for all u >= t, with power = c+1 or -c,
+and its argument `arg` (0 <= arg, rising in y as long as sin theta + theta (1 - theta/theta_max) cos theta > 0, which
+holds for theta_max <= 2.6). Hence for all u >= t, with power = c+1 or -c,
 
     |M(c+iu)| <= integral of rho B,      B = e^(sigma^2 theta^2 / 2) ratio^power e^(-t arg) sqrt(1 + v'^2).
 

@@ -52,6 +52,9 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     line = _build(transform, saddle, eps, tolerance)
     reading = line.read(np.array([eps]))
     upper = min(float(reading.log_upper()[0]), float(np.logaddexp(_moments_bound(line, eps), line.log_lost)))
+    upper = min(upper, 0.0)
+    if math.isfinite(transform.largest):  # delta <= 1 - e^(eps - largest)
+        upper = min(upper, math.log(-math.expm1(eps - whole.largest)) + 4 * UNIT)
     return (min(float(reading.log_lower()[0]), upper), upper), line.mu
 
 
