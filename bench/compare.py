@@ -186,7 +186,7 @@ def markdown(
     for peer in ("dp-accounting", "prv-accountant"):
         ratios = [r for n in SPEED if (r := ratio(results[n], peer))]
         lines.append(
-            f"\nMedian time ratio to {peer} on {len(ratios)} of A1-A13, A16: **{statistics.median(ratios):.0f}x**."
+            f"\nMedian time ratio to {peer} on {len(ratios)} of A1-A13, A16: **{statistics.median(ratios):.1f}x**."
         )
     unsound = {t: sum("unsound" in verdict(cases[n], f[t]) for n, f in results.items()) for t in TOOLS}
     lines.append(

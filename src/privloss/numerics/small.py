@@ -64,14 +64,6 @@ def x_minus_log1p(x: Real | Complex | float) -> Real | Complex:
     return np.where(small, series, direct)
 
 
-def angle_minus_sine(b: Real) -> Real:
-    """b - sin b, to a few roundings of itself."""
-    square = b * b
-    small = square < 0.25
-    series = b * square / 6.0 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72 * (1 - square / 110))))
-    return np.where(small, series, b - np.sin(b))
-
-
 def log1p_polar(re: Real, im: Real) -> tuple[Real, Real]:
     """log|1 + m| and arg(1 + m) for m = re + i im; the modulus keeps relative accuracy for small m."""
     small = np.maximum(np.abs(re), np.abs(im)) < 0.5
