@@ -79,6 +79,8 @@ class PrivacyLoss(ABC):
 
     tilt_limit: float = np.inf  # the largest c worth using
 
+    tilt_guess: float = np.inf  # about where e^(cZ) starts to be ruled by rare large losses: for searching only
+
     def trimmed(self, c: float, log_delta: float) -> PrivacyLoss:
         """The same without outcomes far rarer than delta, where they would spoil e^(cZ)."""
         return self

@@ -83,6 +83,10 @@ class ComposedLoss(PrivacyLoss):
     def tilt_limit(self) -> float:  # type: ignore[override]
         return min(p.tilt_limit for p in self.parts)
 
+    @property
+    def tilt_guess(self) -> float:  # type: ignore[override]
+        return min(p.tilt_guess for p in self.parts)
+
     def trimmed(self, c: float, log_delta: float) -> ComposedLoss:
         return self._with(tuple(p.trimmed(c, log_delta) for p in self.parts))
 

@@ -106,6 +106,17 @@ class GaussianMixtureLoss(PrivacyLoss):
         log_end = self.rows(1.0).log_ratio(self.trim[:, None])[2][:, 0]
         return float(np.min((-28.0 - np.log(self.count) - self.log_beyond) / np.maximum(log_end, 1e-300)))
 
+    @property
+    def tilt_guess(self) -> float:  # type: ignore[override]
+        """Where the hits alone make K about 5: count q^(c+1) e^(c(c+1)/2sigma^2) = 5, a quadratic in c."""
+        if self.flipped:
+            return np.inf
+        lead, log_q = 0.5 / self.sigma**2, np.log(self.rate)
+        linear, constant = lead + log_q, log_q + np.log(self.count / 5)
+        root = linear**2 - 4 * lead * constant
+        guess = np.where(root > 0, 0.5 * (np.sqrt(np.maximum(root, 0.0)) - linear) / lead, np.inf)
+        return float(np.where(guess > 0, guess, np.inf).min())
+
     def _log_beyond(self, y: Real) -> Real:
         """log P[outcome > y], rounded up."""
         none = np.log1p(-self.rate) + log_ndtr(-y / self.sigma)

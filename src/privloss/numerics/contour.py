@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privloss.numerics.line import Line
-from privloss.numerics.saddle import Saddle, find_saddle
+from privloss.numerics.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues, TooExpensive, Transform, Vertical, kappa_bound_epsilon, log_kappa
 
@@ -42,7 +42,7 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
     for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
         estimate = saddle.log_delta
-        reach = saddle.c if abs(saddle.eps - eps) * saddle.c < 0.6 else 2 * saddle.c
+        reach = saddle.c if abs(saddle.eps - eps) * saddle.c <= CLOSE else 2 * saddle.c
         transform = whole.trimmed(reach, min(estimate, 0.0))
         if transform is whole:
             break
@@ -70,13 +70,13 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         mean = transform.mean_bounds()[1]
         if mean <= 0 or 0.5 * math.log(0.5 * mean) + 1e-12 * abs(log_delta) + 1e-12 <= log_delta:
             return Solved(-math.inf, 0.0, None)
-    saddle = find_saddle(transform, lambda s: s.log_delta - log_delta, rising=False, required=False, start=start)
+    saddle = _saddle_at(transform, log_delta, start)
     # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
-    reach = saddle.c if abs(saddle.log_delta - log_delta) < 0.6 else 2 * saddle.c
+    reach = saddle.c if abs(saddle.log_delta - log_delta) <= CLOSE else 2 * saddle.c
     trimmed = transform.trimmed(reach, log_delta)
     if trimmed is not transform:
         transform = trimmed
-        saddle = find_saddle(transform, lambda s: s.log_delta - log_delta, rising=False, required=False)
+        saddle = _saddle_at(transform, log_delta)
     if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already, and then eps = 0
         zero = find_saddle(transform, lambda s: s.eps * s.c, rising=True)
         line = _build(transform, zero, 0.0, tolerance)
@@ -103,6 +103,14 @@ def epsilon_near(transform: Transform, level: tuple[float, float], eps: float, t
     curvature = max(k2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
     saddle = Saddle(c, eps, k, log_delta - (k - c * eps), curvature)
     return _solve_on(transform, _build(transform, saddle, eps, tolerance), level, saddle)
+
+
+def _saddle_at(transform: Transform, log_delta: float, start: tuple[float, float, float] | None = None) -> Saddle:
+    """The saddle for a given delta; a sum of Gaussian shape has it where c^2 Var/2 is about -log delta."""
+    reach = math.sqrt(max(-2 * log_delta - 6.0, 1.0))
+    return find_saddle(
+        transform, lambda s: s.log_delta - log_delta, rising=False, required=False, start=start, reach=reach
+    )
 
 
 def _solve_on(transform: Transform, line: Line, level: tuple[float, float], saddle: Saddle) -> Solved:
@@ -267,11 +275,12 @@ def _cut(
     """
     if last <= limit and last * step < 2 * guess:
         return _Cut(int(last), -math.inf)
-    most = min(limit, last)
+    most = int(min(limit, last))
+    seen: list[tuple[float, float]] = []  # heights and log of the decay wanted there over the decay found, falling
     low, high, best = 0.0, math.log(most), None
     x = min(max(math.log(max(guess / step, 1.0)), 0.7), high)
     for attempt in range(14):
-        count = int(min(math.ceil(math.exp(x)), most))
+        count = min(math.ceil(math.exp(x)), most)
         decay = vertical.decay(step * count)
         gap = missing(step * count, decay)
         if gap <= 0:
@@ -282,12 +291,25 @@ def _cut(
             return _Cut(int(last), -math.inf) if last <= limit else None
         else:
             low = x
-        # a Gaussian line falls like t^2, a few hits make it fall like log t: leave the guess on the far side
-        move = 0.5 * math.log1p((gap + 3.0) / 35.0) if gap > -20 else -0.35
-        x += max(move, 0.2) * (1 + attempt) if gap > 0 else min(move, -0.05)
+        seen.append((x, math.log(max(gap - decay + 1.0, 1e-300) / max(-decay, 1e-9))))
+        x += _move(seen, attempt)
         if not low < x < high:
             x = 0.5 * (low + high) if best else high
     return best
+
+
+def _move(seen: list[tuple[float, float]], attempt: int) -> float:
+    """How far to go in log t so that the decay, about a power of t, meets what is wanted.
+
+    A Gaussian line falls like t^2; a few hits make it fall like log t, at first not at all, and then ever faster.
+    """
+    x, short = seen[-1]
+    power = 1.6
+    if len(seen) > 1:
+        found = (seen[-2][1] - short) / (x - seen[-2][0])
+        power = min(max(found, 1.0 if abs(short) > 0.4 else 0.25), 2.0)
+    move = short / power
+    return max(move, 0.05 * (1 + attempt)) if short > 0 else min(move, -0.03)
 
 
 def _root(line: Line, log_delta: float, saddle: Saddle) -> tuple[float, float]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from privloss.numerics.transform import TooExpensive, Transform
 
+CLOSE = 1.0  # nats of delta: a line this far from its saddle is at most 65 % higher, usually 2 %
+_TAME = 15.0  # nats within which log delta is taken as it is, beyond by its logarithm
+
 
 @dataclass(frozen=True)
 class Saddle:
@@ -49,16 +52,19 @@ def find_saddle(
     rising: bool,
     required: bool = True,
     start: tuple[float, float, float] | None = None,
+    reach: float = 5.0,
 ) -> Saddle:
-    """The saddle where `miss` (in nats of delta), monotone in c, vanishes to a fraction of a nat, which is plenty.
+    """The saddle where `miss` (in nats of delta), monotone in c, vanishes to within CLOSE, which is plenty.
 
-    Secant steps in log c, kept inside the bracket found so far; asinh tames the super-exponential growth of K.
+    `reach` is a first guess at c in standard deviations. Secant steps in log c, kept inside the bracket found so far;
+    asinh tames the super-exponential growth of K.
     """
     lattice = transform.lattice
     ceiling = min(60.0 / lattice.spacing if lattice is not None else 1e16, transform.tilt_limit)
     low, high = math.log(1e-14), math.log(ceiling)
     k_zero, _, variance = start or transform.moments(0.0)
-    x = min(max(math.log(5.0) - 0.5 * math.log(max(variance, 1e-300)), low + 1), high - 1)
+    guess = min(reach / math.sqrt(max(variance, 1e-300)), transform.tilt_guess)
+    x = min(max(math.log(guess), low + 1), high - 1)
     before: tuple[float, float] | None = None
     found: Saddle | None = None
     for _ in range(80):
@@ -71,14 +77,15 @@ def find_saddle(
             error = math.inf  # so far out that K cannot even be evaluated: come back
         else:
             found = saddle
-        if abs(error) < 0.3:
+        if abs(error) < CLOSE:
             break
         low, high = (low, x) if error > 0 else (x, high)
-        tame = math.asinh(error / 5) if math.isfinite(error) else math.inf
+        tame = math.asinh(error / _TAME) if math.isfinite(error) else math.inf
         if before is not None and tame != before[1] and math.isfinite(tame) and math.isfinite(before[1]):
             step = -tame * (x - before[0]) / (tame - before[1])
         else:  # d log_delta / d log c = -c^2 curvature
-            step = -error / (saddle.c**2 * saddle.curvature) if math.isfinite(error) else -2.0
+            slope = saddle.c**2 * saddle.curvature / math.hypot(_TAME, error)
+            step = -tame / slope if math.isfinite(error) else -2.0
         before = (x, tame)
         step = min(max(step, -4.0), 4.0)
         if not low < x + step < high:

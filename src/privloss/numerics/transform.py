@@ -92,6 +92,10 @@ class Transform(Protocol):
     def tilt_limit(self) -> float:
         """The largest c worth using."""
 
+    @property
+    def tilt_guess(self) -> float:
+        """About where e^(cZ) starts to be ruled by rare large losses: for searching only."""
+
     def trimmed(self, c: float, log_delta: float) -> Transform:
         """This, or a transform without outcomes too rare to matter at delta that would spoil e^(cZ)."""
 
