@@ -6,7 +6,8 @@
     +-- InvalidInput (also ValueError)     a value breaks a stated rule; nothing was computed
     |   +-- InvalidPlan                    a plan file or plan object breaks the format
     +-- Unsupported (also NotImplementedError)
-                                           meaningful, but no proven bound is implemented; nothing was guessed
+    |                                      meaningful, but no proven bound is implemented; nothing was guessed
+    +-- MissingExtra (also ImportError)    an optional package is not installed; says how to get it
 
 The message is one sentence: the argument, the value given, the rule it breaks.
 """
@@ -28,3 +29,7 @@ class InvalidPlan(InvalidInput):
 
 class Unsupported(PrivlossError, NotImplementedError):
     """There is no proven bound for this combination (yet)."""
+
+
+class MissingExtra(PrivlossError, ImportError):
+    """An optional package is not installed."""

@@ -1,4 +1,4 @@
-"""The command line: ``privloss epsilon|delta|explain|plan``.
+"""The command line: ``privloss epsilon|delta|explain|compare|figure|plan``.
 
 Heavy imports happen inside the commands, so that ``privloss --version`` starts in a blink.
 """
@@ -8,11 +8,27 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privloss import InvalidInput, Plan, PrivlossError, Unsupported, __version__
+from privloss.doors import chapter
+from privloss.doors.arguments import (
+    Adjacency,
+    AsJson,
+    Certify,
+    Noise,
+    PlanFile,
+    Rate,
+    Sampling,
+    Steps,
+    Tolerance,
+    finite,
+    number,
+    plan_from,
+)
+from privloss.errors import MissingExtra
 
 if TYPE_CHECKING:
     from privloss.guarantees.explain import Explanation
@@ -25,52 +41,8 @@ app = typer.Typer(
 )
 plan_app = typer.Typer(help="Plan files.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
-
-PlanFile = Annotated[Path | None, typer.Argument(metavar="[PLAN]", help="A plan file (JSON); or use the flags.")]
-Noise = Annotated[str | None, typer.Option("--noise-multiplier", help="Gaussian noise / clipping norm.")]
-Rate = Annotated[str | None, typer.Option("--sample-rate", help="Poisson sampling rate; without it, no sampling.")]
-Steps = Annotated[str | None, typer.Option("--steps", help="Number of steps.  [default: 1]")]
-Sampling = Annotated[str | None, typer.Option("--sampling", help="The sampler that really ran: poisson.")]
-Adjacency = Annotated[
-    str | None, typer.Option("--adjacency", help="add-remove, replace-one or zero-out.  [default: the plan's]")
-]
-Certify = Annotated[bool, typer.Option("--certify", help="Prove the answer in ball arithmetic.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Tolerance = Annotated[str, typer.Option("--tolerance", help="Relative width to aim for.")]
-
-
-def _number(flag: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"{flag} = {text!r}: must be a number.") from None
-
-
-def _plan(path: Path | None, noise: str | None, rate: str | None, steps: str | None, sampling: str | None) -> Plan:
-    """The plan from a file or from flags, never from both."""
-    flags = {"--noise-multiplier": noise, "--sample-rate": rate, "--steps": steps, "--sampling": sampling}
-    given = [name for name, value in flags.items() if value is not None]
-    if path is not None:
-        if given:
-            raise InvalidInput(f"{given[0]} = {flags[given[0]]!r}: contradicts the plan file {str(path)!r}; give one.")
-        return Plan.load(path)
-    if noise is None:
-        raise InvalidInput("--noise-multiplier: is missing; give it or a plan file.")
-    from privloss.mechanisms.gaussian import Gaussian
-    from privloss.mechanisms.sampling import SCHEMES
-    from privloss.numerics import check
-
-    if sampling is not None:
-        check.choice("--sampling", sampling, SCHEMES)
-        if sampling != "poisson":
-            raise Unsupported(f"--sampling = {sampling!r}: is not supported by this release yet; supported: poisson.")
-        if rate is None:
-            raise InvalidInput("--sample-rate: is missing; --sampling poisson needs it.")
-    sigma = check.number("--noise-multiplier", _number("--noise-multiplier", noise), low=0)
-    mechanism: Any = Gaussian(noise_multiplier=sigma)
-    if rate is not None:
-        mechanism = mechanism.poisson(check.number("--sample-rate", _number("--sample-rate", rate), low=0, high=1))
-    return Plan.of((mechanism, check.count("--steps", _number("--steps", "1" if steps is None else steps))))
+app.command("compare")(chapter.compare)
+app.command("figure")(chapter.figure)
 
 
 def _explain(plan: Plan, question: str, at: str, adjacency: str | None, tolerance: str, certify: bool) -> Explanation:
@@ -79,28 +51,17 @@ def _explain(plan: Plan, question: str, at: str, adjacency: str | None, toleranc
 
     if certify:
         raise Unsupported("--certify: certified answers are not supported by this release yet.")
-    width = check.number("--tolerance", _number("--tolerance", tolerance), low=1e-15, high=0.1)
+    width = check.number("--tolerance", number("--tolerance", tolerance), low=1e-15, high=0.1)
     if question == "epsilon":
-        delta = check.number("--delta", _number("--delta", at), low=0, high=1)
+        delta = check.number("--delta", number("--delta", at), low=0, high=1)
         return explain(plan, delta=delta, adjacency=adjacency, tolerance=width)
-    epsilon = check.number("--epsilon", _number("--epsilon", at), low=0)
+    epsilon = check.number("--epsilon", number("--epsilon", at), low=0)
     return explain(plan, epsilon=epsilon, adjacency=adjacency, tolerance=width)
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: print the string."""
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_finite(v) for v in value]
-    return value
 
 
 def _print(explanation: Explanation, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(_finite(explanation.to_dict())))
+        print(json.dumps(finite(explanation.to_dict())))
         return
     from rich.console import Console
     from rich.table import Table
@@ -135,7 +96,7 @@ def epsilon(
     """The least epsilon at a delta, as an interval."""
     if delta is None:
         raise InvalidInput("--delta: is missing.")
-    made = _plan(plan, noise_multiplier, sample_rate, steps, sampling)
+    made = plan_from(plan, noise_multiplier, sample_rate, steps, sampling)
     _print(_explain(made, "epsilon", delta, adjacency, tolerance, certify), as_json)
 
 
@@ -155,7 +116,7 @@ def delta(
     """The least delta at an epsilon, as an interval."""
     if epsilon is None:
         raise InvalidInput("--epsilon: is missing.")
-    made = _plan(plan, noise_multiplier, sample_rate, steps, sampling)
+    made = plan_from(plan, noise_multiplier, sample_rate, steps, sampling)
     _print(_explain(made, "delta", epsilon, adjacency, tolerance, certify), as_json)
 
 
@@ -175,10 +136,10 @@ def explain(
     """Which theorem and engine give the number, and what it assumes."""
     if (delta is None) == (epsilon is None):
         raise InvalidInput(f"--delta = {delta!r}, --epsilon = {epsilon!r}: give exactly one of them.")
-    made = _plan(plan, noise_multiplier, sample_rate, steps, sampling)
+    made = plan_from(plan, noise_multiplier, sample_rate, steps, sampling)
     question, at = ("epsilon", delta) if delta is not None else ("delta", epsilon)
     explanation = _explain(made, question, str(at), adjacency, tolerance, False)
-    print(json.dumps(_finite(explanation.to_dict())) if as_json else explanation)
+    print(json.dumps(finite(explanation.to_dict())) if as_json else explanation)
 
 
 @plan_app.command("validate")
@@ -216,6 +177,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = app(sys.argv[1:] if arguments is None else arguments, standalone_mode=False, prog_name="privloss")
         sys.exit(code if isinstance(code, int) else 0)
+    except MissingExtra as problem:
+        _fail(str(problem), 1)
     except PrivlossError as problem:
         _fail(str(problem), 2)
     except (typer.Abort, KeyboardInterrupt):

@@ -50,6 +50,10 @@ class PrivacyLoss(ABC):
     def log_mgf_simple_upper(self, c: Real) -> Real:
         """Like `log_mgf_upper`, at a cost that never grows, perhaps less sharp: for the last resort."""
 
+    def log_mgf_simple_lower(self, c: float) -> float:
+        """A lower bound on K(c), c > 0, at a cost that never grows: K >= 0 for probability distributions (Jensen)."""
+        return 0.0
+
     @abstractmethod
     def weakest(self) -> PrivacyLoss:
         """One copy of the least private member, with `hockey_stick` in closed form: a lower bound on the bundle."""

@@ -63,6 +63,9 @@ class ComposedLoss(PrivacyLoss):
         each = np.array([p.log_mgf_simple_upper(c) for p in self.parts])
         return np.asarray(each.sum(axis=0) + 2 * len(self.parts) * UNIT * np.abs(each).sum(axis=0))
 
+    def log_mgf_simple_lower(self, c: float) -> float:
+        return sum(p.log_mgf_simple_lower(c) for p in self.parts) * (1 - 2 * len(self.parts) * UNIT)
+
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         return self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
 

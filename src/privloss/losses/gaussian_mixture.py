@@ -23,7 +23,8 @@ from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues, TooExpensive
 
 _CHUNK = 1_000_000  # elements of the largest temporary array
-_MAX_WORK = 150_000_000  # multiplications in all: well below a second
+_MAX_WORK = 150_000_000  # multiplications in all: below a second
+_LONG_LINE = 20_000  # nodes from which a line is a blurred one, of which an answer may need several
 _LIFT_FROM = 60.0  # t * theta beyond which oscillation on the real axis costs more than complex arithmetic
 
 
@@ -185,17 +186,27 @@ class GaussianMixtureLoss(PrivacyLoss):
         return np.asarray(each.reshape(len(c), n))
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
-        """The smaller of two bounds: E_Q[r^w] <= 1 - q + q E_Q[e^(ws)] for w >= 1 or w <= 0 (convexity), in both
-        directions; and 1 + c(c+1)/2 times the majorant of `mixture_grid`, which knows of a trim."""
+        """The smaller of two bounds: E_Q[r^(c+1)] <= (1 - q + q e^(c/2sigma^2))^(c+1) (Prop. rdp_subsampling_jensen;
+        for Q against P by Thm. rdp_ss_flip, since a Gaussian pair has the same divergences in both directions); and
+        1 + c(c+1)/2 times the majorant of `mixture_grid`, which knows of a trim."""
         q, sigma = self.rate[:, None], self.sigma[:, None]
-        convex = np.logaddexp(np.log1p(-q), np.log(q) + 0.5 * c * (c + 1) / sigma**2) * (1 + 16 * UNIT) + 16 * UNIT
-        taylor = np.empty_like(convex)
+        mean = np.logaddexp(np.log1p(-q), np.log(q) + 0.5 * c / sigma**2)
+        jensen = (c + 1) * (mean + 16 * UNIT * (1 + np.abs(mean)))
+        taylor = np.empty_like(jensen)
         for j, point in enumerate(c):
             over = majorant(self.rows(float(point)))
             log_excess = np.log(0.5 * point * (point + 1)) + over.top + np.log(over.masses.sum(axis=1))
             log_excess = log_excess - np.log1p(4 / (1 - self.rate))  # no room for the mean is needed here
             taylor[:, j] = np.logaddexp(0.0, log_excess + 1e-9)
-        return np.asarray(self.count @ np.minimum(convex, taylor) * (1 + len(q) * UNIT))
+        return np.asarray(self.count @ np.minimum(jensen, taylor) * (1 + len(q) * UNIT))
+
+    def log_mgf_simple_lower(self, c: float) -> float:
+        """E_Q[r^(c+1)] >= q^(c+1) E_Q[e^((c+1)s)], and never below 1; no such term for Q against P."""
+        if self.flipped or self.trim is not None:
+            return 0.0
+        hits = (c + 1) * np.log(self.rate) + 0.5 * c * (c + 1) / self.sigma**2
+        hits = hits - 16 * UNIT * (c + 1) * (1 - np.log(self.rate) + c / self.sigma**2)
+        return float((self.count * np.maximum(hits, 0.0)).sum() * (1 - (4 + len(self.rate)) * UNIT))
 
     def log_test_lower(self, eps: float) -> float:
         """The event "some step's loss exceeds z" for the best of many z: delta >= P(event) - e^eps Q(event)."""
@@ -296,7 +307,7 @@ class _Vertical:
         log_goal = np.log(goal / n) - np.log(loss.count)
         lifted = float(t[-1]) * np.pi / 2 > (_LIFT_FROM if loss.trim is None else 3.0) and c > 0
         grid = self._majorant.grid(float(t[-1]), log_goal, lifted)
-        if grid.size * n * len(t) > _MAX_WORK:
+        if grid.size * n * len(t) > _MAX_WORK / (3 if len(t) > _LONG_LINE else 1):
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")
         modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
         for at in _chunks(n, len(t), grid.size):

@@ -26,7 +26,8 @@ from privloss.losses.mixture_grid import Rows
 from privloss.numerics.small import Real
 
 _SAFETY = 1e-9  # relative; swallows the rounding of the sums below
-_WIDEST = 2.6  # theta_max of the bent curves
+_WIDEST = 2.6  # largest theta_max
+_SCALES = np.array([0.45, 2.0])[None, :, None]  # of the bent curves
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,14 @@ class Decay:
         if self.sigma.min() > 2.5:  # the losses are nearly linear in y: a straight line is best
             return 0.9 * flat, np.zeros_like(flat)
         # where p is small the best theta is t p / (1 + sigma^2), penalty and slope of the curve included
+        # and where p is near 1 it is t / sigma^2
         rise = t * self.odds / (1 + self.sigma**2)
-        scales = np.array([0.45, 2.0])
-        bent = _WIDEST / np.maximum(rise * scales[None, :, None], 1e-300)
+        top = np.clip(0.9 * t / self.sigma**2, 1e-300, _WIDEST)
+        bent = top / np.maximum(rise * _SCALES, 1e-300)
+        tops = np.broadcast_to(top, bent.shape)
         if self.sigma.max() < 0.75:
-            return np.full_like(bent, _WIDEST), bent
-        widest = np.concatenate([0.9 * flat, np.full_like(bent, _WIDEST)], axis=1)
-        return widest, np.concatenate([np.zeros_like(flat), bent], axis=1)
+            return tops, bent
+        return np.concatenate([0.9 * flat, tops], axis=1), np.concatenate([np.zeros_like(flat), bent], axis=1)
 
     def _outside(self, theta: Real, widest: Real, arg: Real, t: float) -> Real:
         """The integral of rho (B - 1) outside the cells, from above; arrays (rows, candidates)."""

@@ -18,7 +18,7 @@ from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues, TooExpensive, Transform, Vertical, kappa_bound_epsilon, log_kappa
 
 MAX_NODES = 100_000
-_BLUR_NODES = (250_000, 60_000, 15_000, 4_000)
+_BLUR_NODES = (250_000, 120_000, 60_000, 30_000, 15_000, 4_000)
 _CHEAP = 64  # nodes below which more digits than asked for come free
 _FINEST, _COARSEST = 1e-13, 1e-4
 _BLUR_GOAL = 1e-9  # accuracy of the line once a blur limits the width anyway

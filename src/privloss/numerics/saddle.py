@@ -84,8 +84,9 @@ def find_saddle(
         if before is not None and tame != before[1] and math.isfinite(tame) and math.isfinite(before[1]):
             step = -tame * (x - before[0]) / (tame - before[1])
         else:  # d log_delta / d log c = -c^2 curvature
-            slope = saddle.c**2 * saddle.curvature / math.hypot(_TAME, error)
-            step = -tame / slope if math.isfinite(error) else -2.0
+            step = -2.0
+            if math.isfinite(error):
+                step = -tame * math.hypot(_TAME, error) / (saddle.c**2 * saddle.curvature)
         before = (x, tame)
         step = min(max(step, -4.0), 4.0)
         if not low < x + step < high:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from scipy.optimize import brentq
+
 LogBounds = Callable[[float], tuple[float, float]]
 
 
@@ -18,11 +20,51 @@ def decreasing_root(bounds: LogBounds, level: tuple[float, float], start: float)
     (3.0, 3.0)
     """
     low_level, high_level = level
-    below = _first(lambda x: bounds(x)[1] <= low_level, start)
-    if below == 0.0:
-        return 0.0, 0.0
-    beyond = _first(lambda x: not bounds(x)[0] >= high_level, start)
-    return (math.nextafter(beyond, -math.inf) if beyond > 0 else 0.0), below
+    upper = _first_sure(lambda x: bounds(x)[1] - low_level, start)
+    if upper in (0.0, math.inf):
+        return (0.0 if upper == 0 else _last_sure(lambda x: bounds(x)[0] - high_level, 1e300)), upper
+    return _last_sure(lambda x: bounds(x)[0] - high_level, upper), upper
+
+
+def _first_sure(excess: Callable[[float], float], start: float) -> float:
+    """An x >= 0 with excess(x) <= 0 for certain, close to the first one (inf if none); excess falls."""
+    if excess(0.0) <= 0:
+        return 0.0
+    high, low = max(start, 1e-300), 0.0
+    while not excess(high) <= 0:
+        low, high = high, high * 4
+        if math.isinf(high):
+            return math.inf
+    while low == 0.0 and high > 1e-300:
+        if excess(high / 16) <= 0:
+            high /= 16
+        else:
+            low = high / 16
+    guess = high
+    if low > 0:
+        # need not converge: it is a guess
+        guess = brentq(lambda x: min(max(excess(x), -1e300), 1e300), low, high, xtol=1e-323, rtol=1e-15, disp=False)
+    x, step = float(guess), 2e-16
+    while not excess(x) <= 0:  # it may lie on the wrong side: walk up until it is sure
+        x, step = min(float(guess) * (1 + step), high), 2 * step
+    return x
+
+
+def _last_sure(surplus: Callable[[float], float], start: float) -> float:
+    """An x <= start with surplus(x) >= 0 for certain, close to the last one, or 0; surplus falls."""
+    x, step = start, 2e-16
+    while not surplus(x) >= 0:
+        if step >= 1:
+            x = x / 16 if x > 1e-300 else 0.0
+        else:
+            x, step = start * (1 - step), 2 * step
+        if x == 0.0:
+            return 0.0
+    beyond = start * (1 - max(step / 4, 0.0)) if step < 1 else min(16 * x, start)
+    for _ in range(4):  # the last step was a doubling: take some of it back
+        middle = 0.5 * (x + beyond)
+        x, beyond = (middle, beyond) if x < middle < beyond and surplus(middle) >= 0 else (x, middle)
+    return x
 
 
 def last_at_least(log_lower: Callable[[float], float], level: float, start: float) -> float:
@@ -42,26 +84,3 @@ def last_at_least(log_lower: Callable[[float], float], level: float, start: floa
         middle = 0.5 * (low + high)
         low, high = (middle, high) if log_lower(middle) >= level else (low, middle)
     return low
-
-
-def _first(true_from: Callable[[float], bool], start: float) -> float:
-    """The first double x >= 0 from which a predicate holds (inf if none)."""
-    if true_from(0.0):
-        return 0.0
-    high = max(start, 1e-300)
-    while not true_from(high):
-        high *= 4
-        if math.isinf(high):
-            return math.inf
-    low = 0.0
-    while True:
-        # bisect on the exponent first, then on the value: never more than ~1100 + 60 halvings, usually 60
-        middle = (
-            math.sqrt(low) * math.sqrt(high) if 0 < low < high / 4 else high / 16 if low == 0 else 0.5 * (low + high)
-        )
-        if not low < middle < high or middle == 0.0:
-            return high
-        if true_from(middle):
-            high = middle
-        else:
-            low = middle

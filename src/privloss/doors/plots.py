@@ -1,0 +1,73 @@
+"""Figures as pictures and tables; matplotlib is loaded only here."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privloss.errors import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from privloss.guarantees.figures import Figure
+
+FORMATS = (".png", ".svg", ".pdf", ".csv")
+_COLOURS = ("#c44e52", "#dd8452", "#937860", "#8172b3", "#4c72b0", "#55a868", "#333333")
+_DASHES = ("-", "-", "--", "-", "-", "-", ":")
+
+
+def output_path(text: str) -> Path:
+    """Checked before anything is computed."""
+    path = Path(text)
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidInput(f"--out = {text!r}: must end in one of {', '.join(FORMATS)}.")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"--out = {text!r}: the directory {str(path.parent)!r} does not exist.")
+    if path.suffix.lower() != ".csv":
+        _pyplot()
+    return path
+
+
+def save(figure: Figure, path: Path) -> None:
+    """A picture, or with .csv the numbers."""
+    if path.suffix.lower() == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([figure.x_label, *figure.curves])
+            writer.writerows([["" if math.isnan(v) else repr(v) for v in row] for row in figure.rows()])
+        return
+    plt = _pyplot()
+    canvas, axis = plt.subplots(figsize=(7.2, 4.6), dpi=200)
+    drawn = {n: c for n, c in figure.curves.items() if not n.startswith("measured,") and n != "false positive rate"}
+    for (name, values), colour, dash in zip(drawn.items(), _COLOURS, _DASHES, strict=False):
+        axis.plot(figure.x, values, dash, color=colour, label=name, linewidth=1.8, markersize=4)
+    if "measured, lower" in figure.curves:
+        axis.fill_between(
+            figure.x, figure.curves["measured, lower"], figure.curves["measured, upper"], color=_COLOURS[0], alpha=0.25
+        )
+        axis.plot(figure.x, figure.curves["false positive rate"], ":", color="#888888", label="false positive rate")
+        axis.set_xscale("symlog", linthresh=0.01)
+    if figure.log_y:
+        axis.set_yscale("log")
+    axis.set_title(figure.title, fontsize=11)
+    axis.set_xlabel(figure.x_label)
+    axis.set_ylabel(figure.y_label)
+    axis.grid(alpha=0.25)
+    axis.legend(frameon=False, fontsize=9)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+    canvas.tight_layout()
+    canvas.savefig(path)
+    plt.close(canvas)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtra("pictures need matplotlib: pip install 'privloss[plots]' (or use --out FILE.csv).") from None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt

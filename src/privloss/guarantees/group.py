@@ -1,0 +1,89 @@
+"""Privacy for several people at once, and inequalities that play the part of a triangle inequality.
+
+>>> approx(1.0, 1e-6, people=2)
+(2.000000000000..., 3.71828182...e-06)
+>>> zcdp(0.5, people=3)
+4.5...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from privloss.numerics import check
+from privloss.numerics.arrays import numbers, plain, rounded_up
+
+Curve = Callable[[float], float]  # Renyi divergence by order
+
+
+def pure(epsilon: Any, people: int) -> Any:
+    """A group of k people: k epsilon."""
+    return plain(rounded_up(check.count("people", people) * numbers("epsilon", epsilon, low=0), 1 if people > 1 else 0))
+
+
+def approx(epsilon: float, delta: float, people: int) -> tuple[float, float]:
+    """(k eps, delta (1 + e^eps + ... + e^((k-1) eps))): P <= e^eps P1 + delta <= e^2eps P2 + e^eps delta + delta ...
+
+    For two people, which covers the replacement of one record by way of its removal, (2 eps, (1 + e^eps) delta).
+    """
+    eps, slack = check.number("epsilon", epsilon, low=0), check.number("delta", delta, low=0, high=1)
+    k = check.count("people", people)
+    if k == 1 or slack == 0:
+        return float(pure(eps, k)), slack
+    log_sum = math.log(k) if eps == 0 else (k - 1) * eps + math.log(-math.expm1(-k * eps) / -math.expm1(-eps))
+    grown = math.exp(min(log_sum + math.log(slack), 0.0)) * (1 + 1e-14 * (1 + abs(log_sum) + abs(math.log(slack))))
+    return float(pure(eps, k)), min(grown, 1.0)
+
+
+def zcdp(rho: Any, people: int) -> Any:
+    """k^2 rho: part 7 of Lem. rdp_properties, applied k - 1 times."""
+    k = check.count("people", people)
+    return plain(rounded_up(float(k) ** 2 * numbers("rho", rho, low=0), 2 if k > 1 else 0))
+
+
+def zcdp_triangle(first: float, second: float) -> float:
+    """(sqrt(rho1) + sqrt(rho2))^2: from P to R by way of Q."""
+    a, b = check.number("first", first, low=0), check.number("second", second, low=0)
+    return float(rounded_up((math.sqrt(a) + math.sqrt(b)) ** 2, 6))
+
+
+def renyi_triangle(alpha: float, first: Curve, second: Curve, *, between: float | None = None) -> float:
+    """Part 7 of Lem. rdp_properties: D_alpha(P||R) from curves of D(P||Q) and D(Q||R).
+
+    alpha'/(alpha'-1) D_{alpha (alpha'-1)/(alpha'-alpha)}(P||Q) + D_alpha'(Q||R) for any alpha' > alpha: the one given
+    as `between`, or the best of many.
+    """
+    order = check.number("alpha", alpha, low=1, above=True)
+    if between is not None:
+        return _through(order, check.number("between", between, low=order, above=True), first, second)
+    low, high, best = -12.0, 12.0, math.inf
+    for _ in range(4):
+        # alpha' = alpha (1 + x): x from e^-12 to e^12, narrowed around the best
+        grid = np.linspace(low, high, 33)
+        values = [_through(order, order * (1 + math.exp(x)), first, second) for x in grid]
+        at = int(np.argmin(values))
+        best = min(best, values[at])
+        low, high = grid[max(at - 1, 0)], grid[min(at + 1, 32)]
+    return best
+
+
+def _through(alpha: float, between: float, first: Curve, second: Curve) -> float:
+    # rounding an order down would be unsafe, since divergences rise with it
+    order = float(rounded_up(alpha * (between - 1) / (between - alpha), 8))
+    value = between / (between - 1) * float(first(order)) + float(second(between))
+    return float(rounded_up(value, 8)) if math.isfinite(value) else math.inf
+
+
+def mixture(alpha: Any, first: Any, second: Any, share: Any) -> Any:
+    """Quasi-convexity, part 6 of Lem. rdp_properties: D_alpha between two mixtures, the second component at `share`."""
+    c = numbers("alpha", alpha, low=1) - 1
+    a, b = numbers("first", first, low=0), numbers("second", second, low=0)
+    s = numbers("share", share, low=0, high=1)
+    with np.errstate(divide="ignore"):
+        logs = np.logaddexp(np.log1p(-s) + c * a, np.log(s) + c * b) / np.maximum(c, 1e-300)
+    value = np.where(c > 0, logs, (1 - s) * a + s * b)  # at alpha = 1 KL is convex
+    return plain(np.minimum(rounded_up(np.maximum(value, 0.0), 16), np.maximum(a, b)))

@@ -1,0 +1,166 @@
+"""Figures, `compare`, and their commands."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+import privloss as pl
+from privloss.doors import plots
+from privloss.doors.cli import main
+from privloss.guarantees.compare import compare, with_noise
+from privloss.guarantees.figures import FIGURES, composition_figure, subsampling_figure, tracing_figure
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_composition_figure() -> None:
+    figure = composition_figure(counts=(10, 100))
+    row = {name: curve[1] for name, curve in figure.curves.items()}
+    assert row["optimal"] == pytest.approx(4.774567588, abs=5e-10)
+    assert row["exact, Laplace noise"] == pytest.approx(4.692667414680189, rel=1e-9)
+    assert row["basic"] >= row["advanced, 2010 form"] >= row["advanced"] >= row["CDP"] >= row["optimal"]
+    assert row["optimal"] >= row["exact, Laplace noise"] >= row["Gaussian"]
+
+
+def test_subsampling_figure() -> None:
+    figure = subsampling_figure(orders=(2.0, 4.0, 8.0, 16.0))
+    for i in range(4):
+        row = {name: curve[i] for name, curve in figure.curves.items()}
+        exact = row["exact, Gaussian"]
+        assert row["theorem, whole orders"] == pytest.approx(exact, rel=1e-9)
+        assert min(row["analytic"], row["limit"], row["unamplified"]) >= exact * (1 - 1e-12)
+        assert math.isnan(row["floor"]) or row["floor"] <= exact
+    assert figure.curves["unamplified"][0] == 1.0
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".csv"])
+def test_figures_are_written(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("matplotlib")
+    figure = subsampling_figure(orders=(2.0, 3.0))
+    path = tmp_path / f"figure{suffix}"
+    plots.save(figure, plots.output_path(str(path)))
+    assert path.stat().st_size > 100
+    if suffix == ".csv":
+        rows = list(csv.reader(path.read_text().splitlines()))
+        assert rows[0][0] == "order alpha"
+        assert float(rows[1][1]) == 1.0
+        assert rows[1][rows[0].index("floor")] == ""  # nothing to say there
+
+
+def test_tracing_figure(tmp_path: Path) -> None:
+    figure = tracing_figure(people=20, dimensions=50, trials=200)
+    assert figure.curves["measured power"][0] > figure.curves["measured power"][-1]
+    path = tmp_path / "tracing.png"
+    plots.save(figure, path)
+    assert path.stat().st_size > 10_000
+
+
+def test_figure_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "figure", "subsampling", "--out", str(tmp_path / "s.csv"))
+    assert code == 0
+    assert out.strip().endswith("s.csv")
+    code, out, _ = run(capsys, "figure", "subsampling", "--json")
+    assert code == 0
+    assert json.loads(out)["columns"]["unamplified"][0] > 0
+    for arguments, words in (
+        (("figure", "other"), "name = 'other'"),
+        (("figure", "composition", "--out", "x.txt"), "--out = 'x.txt'"),
+        (("figure", "composition", "--out", "/no/such/place/x.png"), "does not exist"),
+    ):
+        code, out, err = run(capsys, *arguments)
+        assert (code, out) == (2, "")
+        assert words in err
+
+
+def test_missing_matplotlib_names_the_install_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run(capsys, "figure", "composition")
+    assert code == 1
+    assert "pip install 'privloss[plots]'" in err
+
+
+PLANS = [
+    pl.PureDP(0.1) * 100,
+    pl.Gaussian(4.0) * 30,
+    pl.Gaussian(2.0).poisson(0.05) * 200,
+    pl.RandomizedResponse(p=0.5) * 50,
+    pl.ApproxDP(0.1, 1e-9) * 20 + pl.Gaussian(5.0),
+]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_compare(plan: pl.Plan) -> None:
+    rows = compare(plan, 1e-5, noise=False)
+    assert rows[-1].bound == "exact"
+    assert all(r.epsilon >= plan.epsilon(1e-5).lower for r in rows)
+    values = [r.epsilon for r in rows[:-1]]
+    assert values == sorted(values, reverse=True)
+    names = {r.bound for r in rows}
+    assert {"basic composition", "advanced composition", "zCDP, best t", "Renyi DP, best order"} <= names
+    sampled = any(isinstance(m, pl.PoissonSampled) for m, _ in plan.steps)
+    assert sampled == ("amplification by sampling, then advanced composition" in names)
+
+
+def test_compare_finds_the_price_in_noise() -> None:
+    plan = pl.PureDP(0.1) * 100
+    truth = plan.epsilon(1e-6).upper
+    for row in compare(plan, 1e-6):
+        assert row.noise is not None
+        if row.bound == "basic composition":  # linear: the price is the ratio itself
+            assert row.noise == pytest.approx(10 / truth, rel=1e-3)
+        if row.bound in ("exact", "optimal composition of the steps' (epsilon, delta)"):
+            assert row.noise == pytest.approx(1.0, abs=1e-3)
+        assert row.noise >= 1
+
+
+def test_more_noise() -> None:
+    plan = (
+        pl.Gaussian(1.0) + pl.Gaussian(sigma=2.0, sensitivity=3.0) + pl.Laplace(1.0)
+        + pl.RandomizedResponse(epsilon=1.0)
+        + pl.PureDP(1.0) + pl.ApproxDP(1.0, 1e-9) + pl.ZCDP(1.0) + pl.GDP(1.0) + pl.RDP([2, 3], [1.0, 1.5])
+        + pl.Gaussian(1.0).poisson(0.1)
+    )  # fmt: skip
+    louder = with_noise(plan, 2.0)
+    assert len(louder.steps) == len(plan.steps)
+    assert louder.steps[0][0] == pl.Gaussian(2.0)
+    assert louder.steps[1][0] == pl.Gaussian(sigma=4.0, sensitivity=3.0)
+    assert louder.steps[6][0] == pl.ZCDP(0.25)
+    assert louder.epsilon(1e-5).upper < plan.epsilon(1e-5).lower
+
+
+def test_compare_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text((pl.PureDP(0.1) * 100).to_json())
+    code, out, _ = run(capsys, "compare", str(path), "--delta", "1e-6", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["bounds"][0]["bound"] == "basic composition"
+    assert found["bounds"][-1]["epsilon"] == pytest.approx(4.774567588, abs=1e-9)
+    code, out, _ = run(capsys, "compare", str(path), "--delta", "1e-6", "--no-noise")
+    assert code == 0
+    assert "4.774568" in out
+    for arguments, words in (
+        (("compare", str(path)), "--delta: is missing"),
+        (("compare", str(path), "--delta", "0"), "--delta = 0.0"),
+        (("compare", str(path), "--delta", "1e-6", "--steps", "3"), "contradicts the plan file"),
+    ):
+        code, out, err = run(capsys, *arguments)
+        assert (code, out) == (2, "")
+        assert words in err
+
+
+def test_every_figure_has_a_name() -> None:
+    assert set(FIGURES) == {"composition", "subsampling", "tracing"}
