@@ -55,13 +55,14 @@ def test_numerics_know_no_privacy_and_descriptions_no_numerics() -> None:
 def test_public_surface() -> None:
     assert sorted(privloss.__all__) == sorted(
         [
-            "ApproxDP", "Bound", "Bounds", "GDP", "Gaussian", "InvalidInput", "InvalidPlan", "Laplace", "Plan",
-            "PoissonSampled", "PrivlossError", "PureDP", "RDP", "RandomizedResponse", "Unsupported", "ZCDP",
-            "__version__",
+            "ApproxDP", "Bound", "Bounds", "DensityPair", "DiscretePair", "GDP", "Gaussian", "GaussianPair",
+            "InvalidInput", "InvalidPlan", "Laplace", "MissingExtra", "Plan", "PoissonSampled", "PrivlossError",
+            "PureDP", "RDP", "RandomizedResponse", "Unsupported", "ZCDP", "__version__", "composition", "conversion", "group",
+            "limits", "pipelines", "shuffling", "subsampling", "tracing",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)
-    questions = {"epsilon", "delta", "rdp", "kl", "zcdp", "total_variation", "tradeoff", "explain"}
+    questions = {"epsilon", "delta", "rdp", "kl", "zcdp", "total_variation", "tradeoff", "explain", "compare"}
     assert questions <= {n for n in dir(privloss.Plan) if not n.startswith("_")}
 
 

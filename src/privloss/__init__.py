@@ -4,9 +4,14 @@
 >>> sgd = pl.Gaussian(noise_multiplier=1.1).poisson(0.01) * 10_000
 >>> sgd.epsilon(delta=1e-6)
 Bound(5.80693502656..., 5.80693502656...)
+>>> pl.composition.optimal_epsilon(0.1, count=100, delta=1e-6)
+Bound(4.774567588107..., 4.774567588108...)
 """
 
-from privloss.errors import InvalidInput, InvalidPlan, PrivlossError, Unsupported
+from importlib import import_module
+from typing import Any
+
+from privloss.errors import InvalidInput, InvalidPlan, MissingExtra, PrivlossError, Unsupported
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
@@ -24,10 +29,14 @@ __all__ = [
     "ApproxDP",
     "Bound",
     "Bounds",
+    "DensityPair",
+    "DiscretePair",
     "Gaussian",
+    "GaussianPair",
     "InvalidInput",
     "InvalidPlan",
     "Laplace",
+    "MissingExtra",
     "Plan",
     "PoissonSampled",
     "PrivlossError",
@@ -35,4 +44,24 @@ __all__ = [
     "RandomizedResponse",
     "Unsupported",
     "__version__",
+    "composition",
+    "conversion",
+    "group",
+    "limits",
+    "pipelines",
+    "shuffling",
+    "subsampling",
+    "tracing",
 ]
+
+_MODULES = ("composition", "conversion", "group", "limits", "pipelines", "shuffling", "subsampling", "tracing")
+_PAIRS = {"DiscretePair": "discrete_pair", "GaussianPair": "smooth_pair", "DensityPair": "smooth_pair"}
+
+
+def __getattr__(name: str) -> Any:
+    """The chapter's theorems by topic, and pairs of distributions, loaded when first asked for."""
+    if name in _MODULES:
+        return import_module(f"privloss.guarantees.{name}")
+    if name in _PAIRS:
+        return getattr(import_module(f"privloss.losses.{_PAIRS[name]}"), name)
+    raise AttributeError(f"module 'privloss' has no attribute {name!r}")

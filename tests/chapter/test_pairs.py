@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
+from privloss.guarantees.gaussian_dp import gaussian_delta, gaussian_epsilon, gaussian_mu
 from privloss.losses.discrete_pair import DiscretePair
 from privloss.losses.pair import EXPRESSIONS
 from privloss.losses.smooth_pair import DensityPair, GaussianPair
@@ -184,3 +185,16 @@ def test_bad_input(call: object, words: str) -> None:
     with pytest.raises(pl.InvalidInput) as caught:
         call()  # type: ignore[operator]
     assert words in str(caught.value)
+
+
+def test_gaussian_vectors() -> None:
+    """Cor. gauss_adp_exact_multi: only the l2 norm of the quotients matters, and it is sqrt(2 rho) of one Gaussian."""
+    both = gaussian_mu([3.0, 4.0], [10.0, 10.0])
+    assert both == pytest.approx(gaussian_mu(5.0, 10.0), rel=1e-15)
+    one = GaussianPair(5.0, 0.0, 10.0)
+    assert gaussian_delta(0.7, [3.0, 4.0], [10.0, 10.0]).upper == pytest.approx(one.hockey_stick(0.7), rel=1e-9)
+    assert gaussian_epsilon(1e-3, 5.0, 10.0).lower <= gaussian_epsilon(1e-3, [3.0, 4.0], [10.0, 10.0]).upper
+    composed = pl.Gaussian(sigma=10.0, sensitivity=3.0) + pl.Gaussian(sigma=10.0, sensitivity=4.0)
+    assert composed.epsilon(1e-3).upper == pytest.approx(gaussian_epsilon(1e-3, 5.0, 10.0).upper, rel=1e-12)
+    with pytest.raises(pl.InvalidInput, match="sensitivity has 2 entries, sigma 1"):
+        gaussian_mu([1.0, 2.0], [1.0])

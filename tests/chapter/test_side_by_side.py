@@ -46,7 +46,6 @@ def test_subsampling_figure() -> None:
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".csv"])
 def test_figures_are_written(tmp_path: Path, suffix: str) -> None:
-    pytest.importorskip("matplotlib")
     figure = subsampling_figure(orders=(2.0, 3.0))
     path = tmp_path / f"figure{suffix}"
     plots.save(figure, plots.output_path(str(path)))

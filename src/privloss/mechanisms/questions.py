@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from privloss.guarantees.compare import Row
     from privloss.guarantees.explain import Explanation
     from privloss.mechanisms.plan import Plan
     from privloss.numerics.bound import Bound, Bounds
@@ -119,3 +120,9 @@ class Questions:
         from privloss.guarantees import explain
 
         return explain.explain(self.as_plan(), delta=delta, epsilon=epsilon, adjacency=adjacency, tolerance=tolerance)
+
+    def compare(self, delta: float, *, adjacency: str | None = None, noise: bool = True) -> list[Row]:
+        """Every bound that applies at this delta, from loosest to exact, and what each costs in noise."""
+        from privloss.guarantees import compare
+
+        return compare.compare(self.as_plan(), delta, adjacency=adjacency, noise=noise)
