@@ -57,8 +57,8 @@ def test_public_surface() -> None:
         [
             "ApproxDP", "Bound", "Bounds", "DensityPair", "DiscretePair", "GDP", "Gaussian", "GaussianPair",
             "InvalidInput", "InvalidPlan", "Laplace", "MissingExtra", "Plan", "PoissonSampled", "PrivlossError",
-            "PureDP", "RDP", "RandomizedResponse", "Unsupported", "ZCDP", "__version__", "composition", "conversion", "group",
-            "limits", "pipelines", "shuffling", "subsampling", "tracing",
+            "PureDP", "RDP", "RandomizedResponse", "Unsupported", "ZCDP", "__version__",
+            "composition", "conversion", "group", "limits", "pipelines", "shuffling", "subsampling", "tracing",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

@@ -21,18 +21,18 @@ COMMANDS = [line for _, text in BLOCKS for line in text.splitlines() if line.sta
 
 
 def test_python_example() -> None:
-    (code,) = [text for language, text in BLOCKS if language == "python"]
     space: dict[str, object] = {}
-    exec(code, space)
+    for code in [text for language, text in BLOCKS if language == "python"]:
+        exec(code, space)
     sgd = space["sgd"]
     assert isinstance(sgd, pl.Plan)
     assert repr(sgd.epsilon(delta=1e-6)).startswith("Bound(5.80693502656")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands(command: str) -> None:
-    arguments = shlex.split(command)[1:]
-    done = subprocess.run([sys.executable, "-m", "privloss", *arguments], capture_output=True, text=True, cwd=ROOT)
+def test_commands(command: str, tmp_path: Path) -> None:
+    arguments = [word.replace("examples/", f"{ROOT}/examples/") for word in shlex.split(command, comments=True)[1:]]
+    done = subprocess.run([sys.executable, "-m", "privloss", *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
