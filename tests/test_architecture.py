@@ -55,10 +55,12 @@ def test_numerics_know_no_privacy_and_descriptions_no_numerics() -> None:
 def test_public_surface() -> None:
     assert sorted(privloss.__all__) == sorted(
         [
-            "ApproxDP", "Bound", "Bounds", "DensityPair", "DiscretePair", "GDP", "Gaussian", "GaussianPair",
-            "InvalidInput", "InvalidPlan", "Laplace", "MissingExtra", "Plan", "PoissonSampled", "PrivlossError",
-            "PureDP", "RDP", "RandomizedResponse", "Unsupported", "ZCDP", "__version__",
-            "composition", "conversion", "group", "limits", "pipelines", "shuffling", "subsampling", "tracing",
+            "ApproxDP", "Bound", "Bounds", "Custom", "DensityPair", "DiscreteGaussian", "DiscreteLaplace",
+            "DiscretePair", "Exponential", "GDP", "Gaussian", "GaussianPair", "InvalidInput", "InvalidPlan", "Laplace",
+            "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP",
+            "RandomizedResponse", "Tabulated", "TradeOff", "TruncatedGaussian", "TruncatedLaplace", "UnaryEncoding",
+            "Unsupported", "ZCDP", "__version__", "composition", "conversion", "estimate", "group", "limits",
+            "pipelines", "register", "shuffling", "subsampling", "tabulate", "tabulate_densities", "tracing",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

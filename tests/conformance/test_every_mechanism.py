@@ -93,8 +93,102 @@ MECHANISMS = [
         lambda: plan(pl.RDP([2, 8, 32], [0.1, 0.4, 1.8]), 3),
         (("scale", lambda v: plan(pl.RDP([2, 8, 32], [0.1 * v, 0.4 * v, 1.8 * v]), 3), (0.01, 1.0, 1.1, 20.0), +1),),
     ),
+    Entry(
+        "heterogeneous boxes",
+        lambda: pl.PureDP(0.21) * 10 + pl.PureDP(0.07) * 5 + pl.ApproxDP(0.3, 1e-9),
+        (("epsilon", lambda v: pl.PureDP(v) * 10 + pl.PureDP(0.05) * 20, (0.01, 0.1, 0.11, 2.0), +1),),
+    ),
+    Entry(
+        "discrete-gaussian",
+        lambda: plan(pl.DiscreteGaussian(3.0, 2), 4),
+        (
+            ("sigma", lambda v: plan(pl.DiscreteGaussian(v), 4), (0.0, 0.3, 1.0, 1.001, 20.0), -1),
+            ("sensitivity", lambda v: plan(pl.DiscreteGaussian(5.0, int(v)), 4), (1, 2, 3, 40), +1),
+            ("count", lambda v: plan(pl.DiscreteGaussian(3.0), int(v)), (1, 2, 100, 10**8), +1),
+        ),
+    ),
+    Entry(
+        "discrete-laplace",
+        lambda: plan(pl.DiscreteLaplace(3.0, 2), 9),
+        (
+            ("scale", lambda v: plan(pl.DiscreteLaplace(v, 3), 9), (0.0, 0.5, 3.0, 3.001, 100.0), -1),
+            ("sensitivity", lambda v: plan(pl.DiscreteLaplace(3.0, int(v)), 9), (1, 2, 3, 100), +1),
+        ),
+    ),
+    Entry(
+        "truncated-laplace",
+        lambda: plan(pl.TruncatedLaplace(2.0, 60.0), 300),
+        (("scale", lambda v: plan(pl.TruncatedLaplace(v, 60 * v), 300), (1.0, 2.0, 2.001, 20.0), -1),),
+    ),
+    Entry(
+        "truncated-gaussian",
+        lambda: plan(pl.TruncatedGaussian(2.0, 20.0), 6),
+        (("sigma", lambda v: plan(pl.TruncatedGaussian(v, 10 * v), 6), (1.0, 2.0, 2.001, 9.0), -1),),
+    ),
+    Entry(
+        "unary-encoding",
+        lambda: plan(pl.UnaryEncoding(0.6, 0.4), 12),
+        (("p", lambda v: plan(pl.UnaryEncoding(v, 0.3), 12), (0.3, 0.4, 0.4001, 0.9, 1.0), +1),),
+    ),
+    Entry(
+        "exponential",
+        lambda: plan(pl.Exponential(0.3), 12),
+        (("epsilon", lambda v: plan(pl.Exponential(v), 12), (0.0, 1e-4, 0.3, 0.30001, 20.0), +1),),
+    ),
+    Entry(
+        "noisy-max",
+        lambda: plan(pl.NoisyMax(0.3, "laplace"), 12),
+        (("epsilon", lambda v: plan(pl.NoisyMax(v, "exponential"), 12), (0.0, 1e-4, 0.3, 0.30001, 20.0), +1),),
+    ),
+    Entry(
+        "custom",
+        lambda: plan(pl.Custom([0.5, 0.3, 0.2], [0.4, 0.25, 0.35]), 8),
+        (("shift", lambda v: plan(pl.Custom([0.5 + v, 0.5 - v], [0.5, 0.5]), 8), (0.0, 0.1, 0.2, 0.4, 0.5), +1),),
+    ),
+    Entry(
+        "privacy-profile",
+        lambda: plan(pl.PrivacyProfile([0.0, 0.5, 1.0], [0.1, 1e-3, 0.0]), 8),
+        (("delta", lambda v: plan(pl.PrivacyProfile([0.1, 1.0], [v, 0.0]), 8), (0.0, 1e-6, 0.01, 0.3), +1),),
+    ),
+    Entry(
+        "trade-off",
+        lambda: plan(pl.TradeOff([0.0, 0.2, 1.0], [1.0, 0.6, 0.0]), 8),
+        (("fnr", lambda v: plan(pl.TradeOff([0.0, 0.2, 1.0], [1.0, v, 0.0]), 8), (0.2, 0.5, 0.51, 0.8), -1),),
+    ),
+    Entry(
+        "poisson boxes",
+        lambda: plan(pl.PureDP(0.5).poisson(0.1), 300),
+        (
+            ("rate", lambda v: plan(pl.PureDP(0.5).poisson(v), 300), (0.0, 1e-3, 0.1, 0.11, 1.0), +1),
+            ("epsilon", lambda v: plan(pl.ApproxDP(v, 1e-9).poisson(0.1), 300), (0.01, 0.5, 0.51, 3.0), +1),
+        ),
+    ),
+    Entry(
+        "poisson laplace",
+        lambda: plan(pl.Laplace(1.0).poisson(0.05), 400),
+        (
+            ("rate", lambda v: plan(pl.Laplace(1.0).poisson(v), 400), (0.0, 1e-3, 0.05, 0.051, 1.0), +1),
+            ("scale", lambda v: plan(pl.Laplace(v).poisson(0.05), 400), (0.0, 0.5, 1.0, 1.01, 30.0), -1),
+        ),
+    ),
+    Entry(
+        "poisson discrete-laplace",
+        lambda: plan(pl.DiscreteLaplace(2.0, 2).poisson(0.1), 200),
+        (("rate", lambda v: plan(pl.DiscreteLaplace(2.0, 2).poisson(v), 200), (0.0, 1e-2, 0.1, 0.11, 1.0), +1),),
+    ),
+    Entry(
+        "poisson zcdp",
+        lambda: plan(pl.ZCDP(0.1).poisson(0.1), 30),
+        (("rate", lambda v: plan(pl.ZCDP(0.1).poisson(v), 30), (0.0, 1e-3, 0.1, 0.11, 1.0), +1),),
+    ),
+    Entry(
+        "approximate zcdp",
+        lambda: plan(pl.ZCDP(0.1, 1e-9), 3),
+        (("delta", lambda v: plan(pl.ZCDP(0.1, v), 3), (0.0, 1e-12, 1e-9, 0.5, 1.0), +1),),
+    ),
 ]  # fmt: skip
-CURVES = ("zcdp", "rdp")
+CURVES = ("zcdp", "rdp", "poisson zcdp", "approximate zcdp")
+NOT_ATTAINED = ("exponential",)  # the dominating pair of many uses may not be attained
 WITH_K = [e for e in MECHANISMS if e.name not in CURVES]
 every = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda e: e.name)
 every_k = pytest.mark.parametrize("entry", WITH_K, ids=lambda e: e.name)
@@ -144,8 +238,8 @@ def test_intervals_are_intervals(entry: Entry) -> None:
     for delta in (0.3, 1e-4, 1e-12, 1e-100):
         bound = made.epsilon(delta)
         assert 0 <= bound.lower <= bound.upper
-        if entry.name not in CURVES and bound.upper < math.inf:
-            assert bound.relative_width < 1e-6
+        if entry.name not in (*CURVES, *NOT_ATTAINED) and bound.upper < math.inf:
+            assert bound.relative_width < 1e-6, delta
     for eps in (0.0, 0.1, 2.0, 50.0):
         bound = made.delta(eps)
         assert 0 <= bound.lower <= bound.upper <= 1
@@ -201,7 +295,7 @@ def test_readings_agree(entry: Entry) -> None:
         fnr = made.tradeoff(fpr)
         assert fnr.lower <= 1 - fpr
         assert fnr.upper >= 1 - fpr - made.total_variation().upper - 1e-12
-        assert fnr.width < 1e-5
+        assert fnr.width < 1e-5 or entry.name in NOT_ATTAINED
 
 
 @every

@@ -20,6 +20,7 @@ Results are rounded up, so that a printed bound is a bound.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import ApproxDP, PureDP
 from privloss.mechanisms.plan import Plan
 from privloss.numerics import check
-from privloss.numerics.arrays import counts, numbers, plain, rounded_up
+from privloss.numerics.arrays import counts, numbers, plain, rounded_up, together
 from privloss.numerics.bound import Bound, Bounds
 from privloss.numerics.small import Real
 
@@ -60,7 +61,7 @@ class _Steps:
     def total(self, each: Real) -> Real:
         """The sum of `each` over all steps; math.fsum, so that only the products are rounded."""
         products = self.count * each
-        return np.asarray(math.fsum(products)) if self.epsilons.ndim == 1 else np.asarray(products)
+        return np.asarray(_sum(products)) if self.epsilons.ndim == 1 else np.asarray(products)
 
     @property
     def roundings(self) -> int:
@@ -68,13 +69,21 @@ class _Steps:
         return 16
 
 
+def _sum(values: Real) -> float:
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.inf
+
+
 def basic(epsilons: Any, deltas: Any = 0.0, *, count: Any = 1) -> tuple[Any, Any]:
     """Thm. basic_composition: epsilons add up, and deltas do. Returns (epsilon, delta)."""
     steps = _Steps.read(epsilons, deltas, count)
     zero = np.zeros_like(steps.epsilons)
-    total = steps.total(steps.epsilons), np.minimum(steps.total(zero + steps.deltas), 1.0)
-    # adding is exact up to one rounding; a single step is returned as it is
-    return tuple(plain(t if _single(steps) else rounded_up(t, 1)) for t in total)
+    total = steps.total(steps.epsilons), steps.total(zero + steps.deltas)
+    # products and their sum are rounded once each; a single step is returned as it is
+    epsilon, delta = (t if _single(steps) else rounded_up(t, 2) for t in total)
+    return plain(epsilon), plain(np.minimum(delta, 1.0))
 
 
 def _single(steps: _Steps) -> bool:
@@ -103,7 +112,7 @@ def advanced_pure(epsilons: Any, *, delta: Any, count: Any = 1) -> Any:
     """Thm. advancedcomposition_pure: 1/2 sum eps^2 + sqrt(2 log(1/delta) sum eps^2), for any delta > 0."""
     steps = _Steps.read(epsilons, 0.0, count)
     target = numbers("delta", delta, low=0, high=1, above=True)
-    squares = steps.total(steps.epsilons**2)
+    squares = _squares(steps)
     return plain(rounded_up(0.5 * squares + _spread(squares, target), steps.roundings))
 
 
@@ -111,9 +120,9 @@ def advanced_approx(epsilons: Any, deltas: Any = 0.0, *, delta: Any, count: Any 
     """Thm. advancedcomposition_approx: the smaller of basic and advanced, with delta' = delta - sum delta_j > 0."""
     steps = _Steps.read(epsilons, deltas, count)
     rest = _rest(steps, delta)
-    squares = steps.total(steps.epsilons**2)
+    squares = _squares(steps)
     advanced = rounded_up(0.5 * squares + _spread(squares, rest), steps.roundings)
-    return plain(np.minimum(rounded_up(steps.total(steps.epsilons), 1), advanced))
+    return plain(np.minimum(rounded_up(steps.total(steps.epsilons), 2), advanced))
 
 
 def advanced_2010(epsilons: Any, deltas: Any = 0.0, *, delta: Any, count: Any = 1) -> Any:
@@ -122,18 +131,25 @@ def advanced_2010(epsilons: Any, deltas: Any = 0.0, *, delta: Any, count: Any = 
     rest = _rest(steps, delta)
     with np.errstate(over="ignore"):
         drift = steps.total(steps.epsilons * np.expm1(steps.epsilons))
-        return plain(rounded_up(drift + _spread(steps.total(steps.epsilons**2), rest), steps.roundings))
+        return plain(rounded_up(drift + _spread(_squares(steps), rest), steps.roundings))
+
+
+def _squares(steps: _Steps) -> Real:
+    with np.errstate(over="ignore"):
+        return steps.total(steps.epsilons**2)
 
 
 def _spread(squares: Real, delta: Real) -> Real:
     """sqrt(2 log(1/delta) * squares); log(1/delta) is -log(delta), exact near 1 too."""
-    return np.asarray(np.sqrt(-2 * np.log(delta) * squares))
+    many, target = together(count=squares, delta=delta)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.isinf(many), np.inf, np.sqrt(-2 * np.log(target) * many)))
 
 
 def _rest(steps: _Steps, delta: Any) -> Real:
     """delta' = delta - sum delta_j, rounded down."""
     target = numbers("delta", delta, low=0, high=1, above=True)
-    used = rounded_up(steps.total(np.zeros_like(steps.epsilons) + steps.deltas), 1)
+    used = rounded_up(steps.total(np.zeros_like(steps.epsilons) + steps.deltas), 2)
     rest = np.where(used > 0, (target - used) * (1 - 1e-15), target)
     if np.any(rest <= 0):
         raise InvalidInput(f"delta = {delta!r}: must exceed the sum of the deltas, {float(np.max(used)):g}.")
@@ -181,14 +197,16 @@ def zcdp(rhos: Any, *, count: Any = 1) -> Any:
     as their sum stays bounded (Feldman, Zrnic 2021)."""
     steps = _Steps.read(rhos, 0.0, count)
     total = steps.total(steps.epsilons)
-    return plain(total if _single(steps) else rounded_up(total, 1))
+    return plain(total if _single(steps) else rounded_up(total, 2))
 
 
 def rdp(curves: Any, *, count: Any = 1) -> Any:
     """Lem. rdp_composition: at each order epsilons add up. `curves` has one row per mechanism, one column per order."""
+    if isinstance(curves, (str, bytes)) or not isinstance(curves, Iterable):
+        raise InvalidInput(f"curves = {curves!r}: must have one row per mechanism.")
     rows = [numbers(f"curves[{i}]", row, low=0) for i, row in enumerate(curves)]
     if not rows or any(r.shape != rows[0].shape for r in rows):
         raise InvalidInput("curves: need one row per mechanism, all with the same orders.")
-    times = np.broadcast_to(counts("count", count), (len(rows),))
+    (times, _) = together(count=counts("count", count), curves=np.zeros(len(rows)))
     table = np.array(rows) * times.reshape(-1, *[1] * rows[0].ndim)
     return plain(rounded_up(table.sum(axis=0), len(rows)))

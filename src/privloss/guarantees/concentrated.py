@@ -18,6 +18,7 @@ import numpy as np
 from privloss.guarantees.renyi import neighbours
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.composed import ComposedLoss
+from privloss.losses.discrete import DiscreteLoss
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.gaussian_mixture import GaussianMixtureLoss
 from privloss.mechanisms.plan import Plan
@@ -33,12 +34,19 @@ def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
     worst = neighbours(plan, adjacency)
     if worst.loss.delta_inf > 0:
         return exactly(math.inf, METHOD, ("some outcomes have infinite loss",))
-    limit, bounded = 0.0, []
+    limit, extra_rho = 0.0, 0.0
+    bounded: list[PrivacyLoss] = []
     for part in worst.loss.parts:
         if isinstance(part, GaussianLoss):
             limit += 0.5 * part.mu_squared
         elif isinstance(part, GaussianMixtureLoss):
             limit += float((0.5 * part.count / part.sigma**2).sum())
+        elif isinstance(part, DiscreteLoss) and math.isinf(part.largest):
+            unbounded = [(r, n) for r, n in zip(part.rows, part.count, strict=True) if math.isinf(r.largest)]
+            extra_rho += math.fsum(float(n) * r.rho for r, n in unbounded)
+            rest = [(r, n) for r, n in zip(part.rows, part.count, strict=True) if math.isfinite(r.largest)]
+            if rest:
+                bounded.append(DiscreteLoss(tuple(r for r, _ in rest), np.array([float(n) for _, n in rest])))
         else:
             bounded.append(part)
     slack = (16 + len(worst.loss.parts)) * UNIT
@@ -48,9 +56,9 @@ def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
     curve = worst.curve
     points = curve.points
     extra = curve.rho if points is None else math.inf  # a finite table bounds no rho
-    upper = (limit + finite[1] + extra) * (1 + slack)
+    upper = (limit + finite[1] + extra + extra_rho) * (1 + slack)
     lower = max(below, 0.5 * curve.attained_mu_squared) * (1 - slack)
-    notes = () if math.isfinite(upper) else ("a finite Renyi curve bounds no rho",)
+    notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
     return Bound(min(lower, upper), upper, METHOD, notes)
 
 

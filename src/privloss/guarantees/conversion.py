@@ -20,7 +20,7 @@ import numpy as np
 from privloss.errors import InvalidInput
 from privloss.guarantees import moments, optimal_conversion
 from privloss.numerics import check
-from privloss.numerics.arrays import numbers, plain, rounded_down, rounded_up
+from privloss.numerics.arrays import numbers, plain, rounded_down, rounded_up, together
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import log_kappa
 
@@ -38,7 +38,9 @@ def zcdp_to_epsilon(rho: Any, *, delta: Any, form: str = "infimum") -> Any:
     rhos, deltas = numbers("rho", rho, low=0), numbers("delta", delta, low=0, high=1, above=True)
     if form == "simple":
         return plain(rounded_up(rhos + 2 * np.sqrt(-rhos * np.log(deltas)), 8))
-    return _each(lambda r, d: max(moments.epsilon_upper(_parabola(r), None, math.log(d)), 0.0), rhos, deltas)
+    return _each(
+        lambda r, d: max(moments.epsilon_upper(_parabola(r), None, math.log(d)), 0.0) if r else 0.0, rhos, deltas
+    )
 
 
 def zcdp_to_delta(rho: Any, *, epsilon: Any, form: str = "infimum") -> Any:
@@ -50,7 +52,8 @@ def zcdp_to_delta(rho: Any, *, epsilon: Any, form: str = "infimum") -> Any:
     if form == "infimum":
         return _each(lambda r, e: _exp_up(moments.log_delta_upper(_parabola(r), None, e)), rhos, eps)
     exponent = (eps - rhos) ** 2 / (4 * np.maximum(rhos, 1e-300))
-    return plain(np.where(rhos > 0, np.exp(-rounded_down(exponent, 8)) * (1 + 4 * UNIT), np.where(eps > 0, 0.0, 1.0)))
+    bound = np.exp(-rounded_down(exponent, 8)) * (1 + 4 * UNIT) + 5e-324
+    return plain(np.where(rhos > 0, np.minimum(bound, 1.0), np.where(eps > 0, 0.0, 1.0)))
 
 
 def moments_to_delta(log_mgf: float, *, t: float, epsilon: float) -> float:
@@ -75,7 +78,7 @@ class SufficientRho:
 
 def sufficient_rho(epsilon: float, delta: float) -> SufficientRho:
     """The three expressions of Rem. rho; `lower` and `rho` are rounded down, `upper` up."""
-    eps = check.number("epsilon", epsilon, low=0)
+    eps = check.number("epsilon", epsilon, low=0, high=1e150)
     log = -math.log(check.number("delta", delta, low=0, high=1, above=True))
     # (sqrt(a+e) - sqrt(a))^2 = e^2 / (sqrt(a+e) + sqrt(a))^2, without cancellation
     root = (eps / (math.sqrt(log + eps) + math.sqrt(log))) ** 2 if eps > 0 else 0.0
@@ -87,8 +90,9 @@ def sufficient_rho(epsilon: float, delta: float) -> SufficientRho:
 def sufficient_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """End of Rem. rho: sigma^2 = 2 (log(1/delta) + epsilon) / epsilon^2 times the squared sensitivity suffices."""
     width = check.number("sensitivity", sensitivity, low=0)
-    low = sufficient_rho(check.number("epsilon", epsilon, low=0, above=True), delta).lower
-    return float(rounded_up(width / math.sqrt(2 * low), 4)) if width > 0 else 0.0
+    eps = check.number("epsilon", epsilon, low=0, high=1e150, above=True)
+    log = -math.log(check.number("delta", delta, low=0, high=1, above=True))
+    return float(rounded_up(width * math.sqrt(2 * (log + eps)) / eps, 8)) if width > 0 else 0.0
 
 
 # -- pure to concentrated DP -------------------------------------------------------------------------------------------
@@ -117,14 +121,16 @@ def randomized_response_renyi(alpha: Any, epsilon: Any) -> Any:
     With cosh A - cosh B = 2 sinh((A+B)/2) sinh((A-B)/2) the ratio of the moments needs no difference of large numbers:
     D_alpha = log(1 + 2 sinh(alpha eps/2) sinh((alpha-1) eps/2) / cosh(eps/2)) / (alpha - 1).
     """
-    orders, eps = np.broadcast_arrays(numbers("alpha", alpha, low=1), numbers("epsilon", epsilon, low=0))
+    orders, eps = together(alpha=numbers("alpha", alpha, low=1), epsilon=numbers("epsilon", epsilon, low=0))
     c = np.maximum(orders - 1, 1e-300)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         near = np.log1p(2 * np.sinh(orders * eps / 2) * np.sinh((orders - 1) * eps / 2) / np.cosh(eps / 2)) / c
     # far out: log(e^(alpha eps) + e^((1-alpha) eps)) - log(1 + e^eps)
     far = (np.logaddexp(orders * eps, (1 - orders) * eps) - np.logaddexp(0.0, eps)) / c
     value = np.where(orders == 1, eps * np.tanh(eps / 2), np.where(orders * eps < 300, near, far))
-    return plain(np.minimum(rounded_up(value, 16 + 2 * np.where(orders * eps < 300, 0.0, orders / c)), eps))
+    # sinh of a large argument carries the rounding of the argument
+    roundings = 16 + orders * eps + 2 * np.where(orders * eps < 300, 0.0, orders / c)
+    return plain(np.minimum(rounded_up(value, roundings), eps))
 
 
 def hoeffding_log_mgf(t: Any, mean: Any, bound: Any) -> Any:
@@ -183,10 +189,10 @@ def _curve(alpha: Any, divergence: Any) -> tuple[Real, Real]:
 
 
 def _each(answer: Callable[[float, float], float], a: Real, b: Real) -> Any:
-    first, second = np.broadcast_arrays(a, b)
+    first, second = together(first=a, second=b)
     found = [answer(float(x), float(y)) for x, y in zip(first.ravel(), second.ravel(), strict=True)]
     return plain(np.array(found).reshape(first.shape))
 
 
 def _exp_up(log: float) -> float:
-    return min(math.exp(min(log, 0.0)) * (1 + 4 * UNIT * (1 + abs(log))), 1.0) if log > -740 else 5e-324
+    return min(math.exp(min(log, 0.0)) * (1 + 4 * UNIT * (1 + abs(log))) + 5e-324, 1.0)

@@ -94,8 +94,20 @@ def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
     if delta == 1 or (not worst.loss.parts and worst.curve.empty):
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
-        return _exact_epsilon(worst.loss, delta, tolerance)
+        return _with_attained(
+            _exact_epsilon(worst.loss, delta, tolerance), worst, lambda member: _exact_epsilon(member, delta, tolerance)
+        )
     return moments.epsilon(worst, delta, lambda loss: _exact_epsilon(loss, delta, tolerance))
+
+
+def _with_attained(found: Bound, worst: WorstNeighbours, ask: Callable[[ComposedLoss], Bound]) -> Bound:
+    """Where the dominating pair may not be attained, the lower end is that of mechanisms that are."""
+    if not worst.attained:
+        return found
+    lower = max(ask(loss).lower for loss in worst.attained)
+    return Bound(
+        min(lower, found.upper), found.upper, found.method, (*found.notes, "lower end: a mechanism that attains it")
+    )
 
 
 def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
@@ -221,7 +233,9 @@ def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
     if not worst.loss.parts and worst.curve.empty:
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
-        return _exact_delta(worst.loss, eps, tolerance)
+        return _with_attained(
+            _exact_delta(worst.loss, eps, tolerance), worst, lambda member: _exact_delta(member, eps, tolerance)
+        )
     return moments.delta(worst, eps, lambda loss: _exact_delta(loss, eps, tolerance))
 
 

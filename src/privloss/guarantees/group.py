@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from privloss.errors import InvalidInput
 from privloss.numerics import check
-from privloss.numerics.arrays import numbers, plain, rounded_up
+from privloss.numerics.arrays import numbers, plain, rounded_up, together
+from privloss.numerics.small import UNIT
 
 Curve = Callable[[float], float]  # Renyi divergence by order
 
@@ -48,7 +50,8 @@ def zcdp(rho: Any, people: int) -> Any:
 def zcdp_triangle(first: float, second: float) -> float:
     """(sqrt(rho1) + sqrt(rho2))^2: from P to R by way of Q."""
     a, b = check.number("first", first, low=0), check.number("second", second, low=0)
-    return float(rounded_up((math.sqrt(a) + math.sqrt(b)) ** 2, 6))
+    root = math.sqrt(a) + math.sqrt(b)
+    return float(rounded_up(root * root, 6))
 
 
 def renyi_triangle(alpha: float, first: Curve, second: Curve, *, between: float | None = None) -> float:
@@ -58,6 +61,9 @@ def renyi_triangle(alpha: float, first: Curve, second: Curve, *, between: float 
     as `between`, or the best of many.
     """
     order = check.number("alpha", alpha, low=1, above=True)
+    for name, curve in (("first", first), ("second", second)):
+        if not callable(curve):
+            raise InvalidInput(f"{name} = {curve!r}: must be a function of the order.")
     if between is not None:
         return _through(order, check.number("between", between, low=order, above=True), first, second)
     low, high, best = -12.0, 12.0, math.inf
@@ -80,10 +86,20 @@ def _through(alpha: float, between: float, first: Curve, second: Curve) -> float
 
 def mixture(alpha: Any, first: Any, second: Any, share: Any) -> Any:
     """Quasi-convexity, part 6 of Lem. rdp_properties: D_alpha between two mixtures, the second component at `share`."""
-    c = numbers("alpha", alpha, low=1) - 1
-    a, b = numbers("first", first, low=0), numbers("second", second, low=0)
-    s = numbers("share", share, low=0, high=1)
-    with np.errstate(divide="ignore"):
-        logs = np.logaddexp(np.log1p(-s) + c * a, np.log(s) + c * b) / np.maximum(c, 1e-300)
-    value = np.where(c > 0, logs, (1 - s) * a + s * b)  # at alpha = 1 KL is convex
-    return plain(np.minimum(rounded_up(np.maximum(value, 0.0), 16), np.maximum(a, b)))
+    c, a, b, s = together(
+        alpha=numbers("alpha", alpha, low=1) - 1,
+        first=numbers("first", first, low=0),
+        second=numbers("second", second, low=0),
+        share=numbers("share", share, low=0, high=1),
+    )
+    value = np.where(c > 0, log_mean(c, a, b, 1 - s, s), (1 - s) * a + s * b)  # at alpha = 1 KL is convex
+    return plain(np.minimum(rounded_up(np.maximum(value, 0.0), 24), np.maximum(a, b)))
+
+
+def log_mean(c: Any, a: Any, b: Any, first: Any, second: Any) -> Any:
+    """log(first e^(ca) + second e^(cb)) / c for weights that sum to one, without cancellation near 0."""
+    safe, top = np.maximum(c, 1e-300), np.maximum(c * a, c * b)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        near = np.log1p(first * np.expm1(np.minimum(c * a, 600.0)) + second * np.expm1(np.minimum(c * b, 600.0)))
+        far = np.logaddexp(np.log(first) + c * a, np.log(second) + c * b) + 8 * UNIT * (1 + top)
+    return np.where(top < 30, near, np.maximum(far, 0.0)) / safe

@@ -18,6 +18,8 @@ from privloss.errors import InvalidInput
 from privloss.numerics import check
 from privloss.numerics.arrays import rounded_down
 
+_MOST_PEOPLE = 100
+
 
 def mean_error_lower(people: int, dimensions: int, epsilon: float, delta: float) -> float:
     """Thm. lowerbound: the least root-mean-square error per coordinate of any (epsilon, delta)-DP mean in {0,1}^k.
@@ -44,11 +46,15 @@ def fingerprinting(values: Sequence[Any], people: int) -> Fraction:
     `values` are f on all 2^n inputs (entry x: the bits of x), or on the n+1 possible numbers of ones.
     """
     n = check.count("people", people)
+    if n > _MOST_PEOPLE:
+        raise InvalidInput(f"people = {people!r}: exact enumeration is for at most {_MOST_PEOPLE}.")
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise InvalidInput(f"values = {values!r}: must be a list of numbers.")
     if len(values) not in (2**n, n + 1):
         raise InvalidInput(f"values has {len(values)} entries: must be 2^n = {2**n} or n+1 = {n + 1}.")
+    if any(isinstance(v, bool) or not isinstance(v, (int, float, Fraction)) or not 0 <= float(v) <= 1 for v in values):
+        raise InvalidInput(f"values = {values!r}: every value must be a number between 0 and 1.")
     answers = [Fraction(v) for v in values]
-    if any(not 0 <= v <= 1 for v in answers):
-        raise InvalidInput(f"values = {values!r}: every value must lie between 0 and 1.")
     ones = list(range(n + 1)) if len(values) == n + 1 else [x.bit_count() for x in range(2**n)]
     weight = [comb(n, s) for s in ones] if len(values) == n + 1 else [1] * len(ones)
     sums = [Fraction(0)] * (n + 1)  # sum of f over inputs with s ones
@@ -79,5 +85,6 @@ def indistinguishable_mean(mean: float, mean_absolute: float, bound: float, epsi
     centre, spread = check.number("mean", mean), check.number("mean_absolute", mean_absolute, low=0)
     width, eps = check.number("bound", bound, low=0), check.number("epsilon", epsilon, low=0)
     slack = check.number("delta", delta, low=0, high=1)
-    value = centre + math.expm1(min(eps, 700.0)) * spread + 2 * slack * width
-    return value + 1e-15 * (abs(centre) + abs(value))
+    growth = math.expm1(eps) if eps < 709 else math.inf
+    value = centre + (growth * spread if spread > 0 else 0.0) + 2 * slack * width
+    return min(value + 1e-15 * (abs(centre) + abs(value)), width)

@@ -82,7 +82,14 @@ def _upper(alpha: float, limit: float, eps: float) -> float:
     if _sure(alpha, limit, eps):
         return min(-math.expm1(eps - limit) + 16 * UNIT * (2 + limit + eps), 1.0)
     log_w = _best_log_w(alpha, limit, eps)
-    return min(float(_dual(alpha, limit, eps, np.array([log_w]))[0]), 1.0)
+    return min(float(_dual(alpha, limit, eps, np.array([log_w]))[0]), _without_multiplier(alpha, limit, eps), 1.0)
+
+
+def _without_multiplier(alpha: float, limit: float, eps: float) -> float:
+    """w = 0: Prop. cdp2adp, kappa(c) e^(c (D - eps))."""
+    c = alpha - 1
+    log = c * (limit - eps) - math.log(alpha) - c * math.log1p(1 / c)
+    return math.exp(min(log + 16 * UNIT * (4 + c * (limit + eps) + abs(log)), 0.0)) + 5e-324
 
 
 def _lower(alpha: float, limit: float, eps: float) -> float:
@@ -133,16 +140,23 @@ def _dual(alpha: float, limit: float, eps: float, log_w: Real) -> Real:
     c, wish = alpha - 1, (alpha - 1) * limit
     log_x1, log_x2 = _touching(alpha, eps, log_w)
     wobble = 8 * UNIT * (4 + eps + np.abs(log_x2) + (np.abs(log_w) + 4) / c)  # absolute error of log x1, log x2
-    with np.errstate(over="ignore", invalid="ignore"):
-        log_lam = log_w - math.log(alpha) - c * log_x1
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        log_lam, fall, w = log_w - math.log(alpha) - c * log_x1, -log_x1, np.exp(log_w)
         extra = np.expm1((c + 1) * wobble + 8 * UNIT * (1 + np.abs(log_lam) + wish))
-        w, lam, fall = np.exp(log_w), np.exp(log_lam), -log_x1
-        tilt = exp_minus_1_minus(c * fall) + c * exp_minus_1_minus(-fall)
-        value = lam * math.expm1(min(wish, 709.0)) + w / alpha * tilt
+        lam_m = np.exp(log_lam + wish)
+        near = c * fall < 30.0
+        tilt = exp_minus_1_minus(np.where(near, c * fall, 0.0)) + c * exp_minus_1_minus(-np.where(near, fall, 0.0))
+        rising = np.exp(log_lam + wish + math.log(-math.expm1(-wish))) + w / alpha * tilt
+        value = np.where(near, rising, lam_m - w * (1 - np.exp(log_x1) * c / alpha))
         # d(tilt)/dL = c (e^(cL) - e^-L)
-        moved = w / alpha * c * np.abs(np.exp(c * fall) - np.exp(-fall)) * wobble
-        value = value + lam * math.exp(min(wish, 709.0)) * extra + moved + 16 * UNIT * w / alpha * np.abs(tilt)
-    bad = np.isnan(value) | (log_x1 >= log_x2) | (wish > 700)
+        moved = w / alpha * c * np.abs(np.exp(c * np.where(near, fall, 0.0)) - np.exp(-fall)) * wobble
+        value = (
+            value
+            + lam_m * extra
+            + moved
+            + 16 * UNIT * w * (1 + np.abs(tilt) / alpha) * np.where(near, np.abs(tilt), 1.0)
+        )
+    bad = np.isnan(value) | (log_x1 >= log_x2) | (log_w < -700) | (log_lam + wish < -700)
     return np.asarray(np.where(bad, np.inf, np.maximum(value, 5e-324)))
 
 

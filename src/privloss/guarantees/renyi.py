@@ -43,7 +43,9 @@ def log_mgf_bounds(loss: ComposedLoss, c: float) -> tuple[float, float]:
         low, high = value - 2 * error if error < 0.5 else 0.0, value + error
     except TooExpensive:
         pass
-    if high - low > 1e-11 * high:  # far out, where one term is all, two inequalities are sharper than quadrature
+    if (
+        math.isinf(high) or high - low > 1e-11 * high
+    ):  # far out, where one term is all, two inequalities are sharper than quadrature
         low = max(low, loss.log_mgf_simple_lower(c))
         high = min(high, float(loss.log_mgf_simple_upper(np.array([c]))[0]))
     return min(low, high), high

@@ -21,12 +21,12 @@ def clones(local_epsilon: float, people: int, delta: float) -> float:
     """
     eps0 = check.number("local_epsilon", local_epsilon, low=0)
     n, target = check.count("people", people), check.number("delta", delta, low=0, high=1, above=True)
-    room = n / (16 * math.log(2 / target))
+    room = n / (16 * (math.log(2) - math.log(target)))
     if not eps0 <= math.log(room):
         raise InvalidInput(
             f"local_epsilon = {local_epsilon!r}: must be at most log(n / (16 log(2/delta))) = {math.log(room):g}; "
             "with fewer people no amplification is proven."
         )
     grown = math.exp(eps0)
-    share = math.tanh(eps0 / 2) * (8 * math.sqrt(grown * math.log(4 / target) / n) + 8 * grown / n)
+    share = math.tanh(eps0 / 2) * (8 * math.sqrt(grown * (math.log(4) - math.log(target)) / n) + 8 * grown / n)
     return min(float(rounded_up(math.log1p(share), 16)), eps0)

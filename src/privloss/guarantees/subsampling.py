@@ -16,11 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 from privloss.errors import InvalidInput
+from privloss.guarantees import group
+from privloss.losses.curve import poisson_divergence
 from privloss.numerics import check
-from privloss.numerics.arrays import numbers, plain, rounded_down, rounded_up
+from privloss.numerics.arrays import numbers, plain, rounded_down, rounded_up, together
 from privloss.numerics.small import UNIT
 
 Curve = Callable[[float], float]  # Renyi divergence of the mechanism itself, both directions, by order
@@ -30,11 +31,16 @@ _LARGEST_RATE = -math.expm1(-1.0)  # 1 - 1/e
 
 def approx(epsilon: Any, delta: Any, rate: Any) -> tuple[Any, Any]:
     """Thm. subsampling_adp: (log(1 + p (e^eps - 1)), p delta). Fixed-size samples too, under replacement."""
-    eps, slack = numbers("epsilon", epsilon, low=0), numbers("delta", delta, low=0, high=1)
-    p = numbers("rate", rate, low=0, high=1)
+    eps, slack, p = together(
+        epsilon=numbers("epsilon", epsilon, low=0),
+        delta=numbers("delta", delta, low=0, high=1),
+        rate=numbers("rate", rate, low=0, high=1),
+    )
     with np.errstate(over="ignore", divide="ignore"):
-        near, far = np.log1p(p * np.expm1(np.minimum(eps, 600.0))), eps + np.log(p)
-    value = np.where(eps <= 600, near, np.maximum(far, near))  # beyond, (1-p)e^-eps < 1e-260 is left out
+        near = np.log1p(p * np.expm1(np.minimum(eps, 600.0)))
+        far = np.logaddexp(np.log1p(-p), eps + np.log(p))
+        far = far + 8 * UNIT * (1 + eps - np.log(np.maximum(p, 1e-320)))
+    value = np.where(eps <= 600, near, np.where(p == 0, 0.0, far))
     return plain(np.where(p == 1, eps, rounded_up(value, 8))), plain(np.where(p == 1, slack, rounded_up(p * slack, 1)))
 
 
@@ -51,27 +57,23 @@ def approx_attained(epsilon: float, rate: float) -> tuple[list[float], list[floa
 def renyi_poisson(alpha: float, rate: float, curve: Curve) -> float:
     """Thm. rdp_subsampling: tight for every mechanism whose curve is attained by one pair.
 
-    At whole orders e^((alpha-1) eps') = 1 + sum over k >= 2 of C(alpha, k) (1-p)^(alpha-k) p^k (e^((k-1) eps(k)) - 1),
-    where the sum of all binomial terms has been taken as 1. Other orders are rounded up (monotonicity, part 3 of Lem.
-    rdp_properties).
+    Orders that are not whole are rounded up (monotonicity, part 3 of Lem. rdp_properties).
     """
     wish = check.number("alpha", alpha, low=1, high=_LARGEST_ORDER, above=True)
     p = check.number("rate", rate, low=0, high=1)
     order = max(math.ceil(wish), 2)
-    k = np.arange(2, order + 1)
-    moments = (k - 1) * np.array([_divergence(curve, int(j)) for j in k])
+    for k in range(2, order + 1):
+        _divergence(curve, k)
     if p == 0:
         return 0.0
     if p == 1:
-        return float(rounded_up(moments[-1] / (order - 1), 4))
-    binomial = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
-    logs = binomial + (order - k) * math.log1p(-p) + k * math.log(p) + _log_expm1(moments)
-    size = 4 + gammaln(order + 1) + order * abs(math.log(p)) + np.where(np.isfinite(moments), moments, 0.0).max()
-    total = float(logsumexp(logs)) + 16 * UNIT * (size + order)
-    return float(rounded_up(np.logaddexp(0.0, total) / (order - 1), 4))
+        return float(rounded_up(_divergence(curve, order), 4))
+    return poisson_divergence(order, p, curve)
 
 
 def _divergence(curve: Curve, order: float) -> float:
+    if not callable(curve):
+        raise InvalidInput(f"curve = {curve!r}: must be a function of the order.")
     value = float(curve(order))
     if not value >= 0:
         raise InvalidInput(f"curve({order}) = {value!r}: a Renyi divergence must be at least 0.")
@@ -93,7 +95,11 @@ def renyi_floor(alpha: float, rate: float, divergence: float) -> float:
 def flip_weight(alpha: float, rate: float) -> float:
     """lambda = (2 alpha - 1) p / ((2 alpha - 1) p + 3 (1 - p)) of Thm. rdp_ss_flip."""
     order, p, _ = _three(alpha, rate, 0.0)
-    return (2 * order - 1) * p / ((2 * order - 1) * p + 3 * (1 - p))
+    return (2 * order - 1) * p / _flip_total(order, p)
+
+
+def _flip_total(order: float, p: float) -> float:
+    return (2 * order - 1) * p + 3 * (1 - p)
 
 
 def renyi_flip(alpha: float, rate: float, forth: float, back: float) -> float:
@@ -101,12 +107,11 @@ def renyi_flip(alpha: float, rate: float, forth: float, back: float) -> float:
 
     `forth` bounds D_alpha(pP + (1-p)Q || Q), `back` bounds D_alpha(pQ + (1-p)P || P); the larger is never exceeded.
     """
-    order, _, a = _three(alpha, rate, forth)
-    b, weight = check.number("back", back, low=0), flip_weight(alpha, rate)
-    c = order - 1
-    with np.errstate(divide="ignore"):
-        value = np.logaddexp(np.log1p(-weight) + c * a, np.log(weight) + c * b) / c
-    return min(float(rounded_up(max(float(value), 0.0), 16 + 4 / c)), max(a, b))
+    order, p, a = _three(alpha, rate, forth)
+    b = check.number("back", back, low=0)
+    other = 3 * (1 - p) / _flip_total(order, p)  # 1 - lambda, without cancellation
+    value = float(group.log_mean(order - 1, a, b, other, flip_weight(alpha, rate)))
+    return min(float(rounded_up(max(value, 0.0), 32)), max(a, b))
 
 
 def renyi_analytic(alpha: float, rate: float, curve: Curve, *, omega: float | None = None) -> float:
@@ -152,14 +157,18 @@ def renyi_analytic_simple(alpha: float, rate: float, curve: Curve, *, omega: flo
     p = check.number("rate", rate, low=0, high=_LARGEST_RATE)
     with np.errstate(over="ignore"):
         rare = p * np.exp((w - 1) * (math.log((order - 1) * p) + _divergence(curve, w))) if p > 0 else 0.0
-        return float(rounded_up(order * math.e / 2 * p * p * np.expm1(_divergence(curve, 2.0)) + rare, 64 + 8 * w))
+        second = p * p * np.expm1(_divergence(curve, 2.0)) if p * p > 0 else math.inf if p > 0 else 0.0
+        return float(rounded_up(order * math.e / 2 * second + rare, 64 + 8 * w))
 
 
 def renyi_jensen(alpha: Any, rate: Any, divergence: Any) -> Any:
     """Prop. rdp_subsampling_jensen: alpha/(alpha-1) log(1 - p + p e^((1-1/alpha) D)); sharp for large orders."""
-    order = numbers("alpha", alpha, low=1, above=True)
-    p, d = numbers("rate", rate, low=0, high=1), numbers("divergence", divergence, low=0)
-    share = (1 - 1 / order) * d
+    order, p, d = together(
+        alpha=numbers("alpha", alpha, low=1, above=True),
+        rate=numbers("rate", rate, low=0, high=1),
+        divergence=numbers("divergence", divergence, low=0),
+    )
+    share = (order - 1) / order * d
     with np.errstate(over="ignore", divide="ignore"):
         # 1 - p + p e^u <= p e^u (1 + e^-u (1-p)/p) beyond 600, the last factor is 1 to rounding
         far = (

@@ -23,6 +23,7 @@ from privloss.numerics import check
 from privloss.numerics.small import Real
 
 _CONFIDENCE = 1e-3  # of missing on either side, for each of the two intervals
+_MOST_DIMENSIONS = 10**7
 _BLOCK = 2_000_000  # random numbers held at once
 
 
@@ -58,6 +59,8 @@ def attack(
 ) -> Attack:
     """Attack `trials` releases, each with one member and one outsider; `progress(done)` is called now and then."""
     n, k = check.count("people", people), check.count("dimensions", dimensions)
+    check.number("dimensions", dimensions, low=1, high=_MOST_DIMENSIONS)
+    check.number("seed", seed, low=0, high=2**63)
     noise, runs = check.number("sigma", sigma, low=0), check.count("trials", trials)
     rate = check.number("fpr", fpr, low=0, high=1, above=True)
     random = np.random.default_rng(seed)
@@ -92,7 +95,11 @@ def attack(
 
 def largest_power(mu: float, fpr: float) -> float:
     """1 - f(fpr) for mu-GDP: no test has a larger true positive rate."""
-    return float(ndtr(ndtri(fpr) + mu)) if fpr < 1 else 1.0
+    rate = check.number("fpr", fpr, low=0, high=1)
+    distance = math.inf if mu == math.inf else check.number("mu", mu, low=0)
+    if rate in (0.0, 1.0) or distance == math.inf:
+        return 1.0 if rate == 1 or distance == math.inf else 0.0
+    return float(ndtr(ndtri(rate) + distance))
 
 
 def _scores(random: np.random.Generator, size: int, n: int, k: int, sigma: float) -> tuple[Real, Real, float]:

@@ -13,14 +13,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.common_lattice import Steps, common_lattice
+from privloss.losses.discrete import Row
+from privloss.losses.tables import symmetric_response
 from privloss.numerics.small import UNIT, Complex, Real, log1p_polar
+from privloss.numerics.sparse import fall_below
 from privloss.numerics.transform import Lattice, LineValues, TooExpensive
 
-_MAX_WORK = 20_000_000
+_MAX_WORK = 60_000_000
+_MAX_BLOCK = 1_000_000  # elements of a temporary array
+_ROWS = 48  # added at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +65,25 @@ class AtomsLoss(PrivacyLoss):
     def largest(self) -> float:  # type: ignore[override]
         return float(self.count @ self.eps) * (1 + (4 + len(self.eps)) * UNIT)
 
-    @property
+    @cached_property
     def lattice(self) -> Lattice | None:  # type: ignore[override]
-        """All losses multiples of one eps."""
-        if np.any(self.eps != self.eps[0]):
-            return None
-        if np.all(self.others == 0):
-            return Lattice(float(self.eps[0]), 2, int(self.count.sum()) % 2)
-        return Lattice(float(self.eps[0]), 1, 0)
+        """One eps, or epsilons with a common unit."""
+        if np.all(self.eps == self.eps[0]):
+            plain = bool(np.all(self.others == 0))
+            return Lattice(float(self.eps[0]), 2, int(self.count.sum()) % 2) if plain else Lattice(self.eps[0], 1, 0)
+        return common_lattice(self.steps())
+
+    def steps(self) -> list[Steps]:
+        """The losses of each row and how often it runs."""
+        return [
+            Steps(np.array([e, -e, 0.0] if m > 0 else [e, -e]), int(n))
+            for e, m, n in zip(self.eps, self.others, self.count, strict=True)
+        ]
+
+    def rows(self) -> list[tuple[Row, int]]:
+        """The members as tables, with their counts."""
+        columns = zip(self.eps, self.others, self.delta, self.count, strict=True)
+        return [(symmetric_response(float(e), float(m), float(d)), int(n)) for e, m, d, n in columns]
 
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self, c, None)
@@ -145,10 +163,36 @@ class _Vertical:
         size = len(loss.eps) * UNIT * (np.abs(modulus) + np.abs(phase))
         return LineValues(modulus, phase, error + size)
 
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        """With tilted masses up, down, zero: y = 1 - 4 up down sin^2(eps t) - 4 zero (up + down) sin^2(eps t/2).
+
+        Rows are added until a cell has fallen far enough: with thousands of rows most cells need but a few of them.
+        """
+        loss, total = self.loss, np.zeros(count)
+        open_cells = np.arange(count)
+        first = 0
+        while first < len(loss.eps) and len(open_cells):
+            rows = slice(first, first + max(4, min(_ROWS, _MAX_BLOCK // len(open_cells))))
+            first = rows.stop
+            eps, others, times = (a[rows, None] for a in (loss.eps, loss.others, loss.count))
+            down, zero = np.exp(-eps * (1 + 2 * self.c)), others * np.exp(-eps * (1 + self.c))
+            whole = 1 + down + zero
+            mean = (1 - down) / whole
+            variance = eps**2 * np.minimum((1 + down) / whole - mean**2 + 1e-12, 1.0)
+            most = np.zeros((1, 1))
+            for edge in (start + width * open_cells, start + width * (open_cells + 1)):
+                sine = np.sin(0.5 * eps * edge) ** 2
+                squares = 1 - (16 * down * sine * (1 - sine) + 4 * zero * (1 + down) * sine) / whole**2
+                # sin of an argument rounded by a few units is off by that much
+                most = np.maximum(most, squares + 64 * UNIT * (1 + eps * edge))
+            total[open_cells] += (times * fall_below(most, variance, width)).sum(axis=0)
+            open_cells = open_cells[total[open_cells] < enough]
+        return total
+
     def decay(self, t: float) -> float:
         """Atoms do not decay for ever. On a lattice with spacing 2 eps |M| falls all the way to t = pi/(2 eps); with
         an atom at 0 it falls and may rise again, so the larger of both ends bounds what lies between."""
-        if self.lattice is None:
+        if self.lattice is None or np.any(self.loss.eps != self.loss.eps[0]):
             return 0.0
         end = math.pi / self.lattice.spacing
         heights = np.array([0.0, min(t, end)] if self.lattice.stride == 2 else [0.0, min(t, end), end])

@@ -27,6 +27,7 @@ class PrivacyLoss(ABC):
     largest: float = np.inf  # supremum of the finite part of Z, rounded up
     kinds: int = 1  # how many members the bundle has: sums over them carry as many roundings
     lattice: Lattice | None = None  # the lattice Z lives on, if known and useful
+    pointwise: bool = True  # whether a line may be evaluated at any heights
     solved_by_closed_form: bool = False  # whether inverting `hockey_stick` is the best way to epsilon
     symmetric: bool = False  # Z has the same law in both directions
 

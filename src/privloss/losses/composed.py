@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from privloss.losses.atoms import AtomsLoss
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.common_lattice import common_lattice
+from privloss.losses.discrete import DiscreteLoss, Row
+from privloss.losses.enumerate import MOST_OUTCOMES, outcomes, whole
 from privloss.losses.gaussian import GaussianLoss
+from privloss.losses.point import PointLoss
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import Lattice, LineValues, Vertical
 
@@ -38,7 +43,7 @@ class ComposedLoss(PrivacyLoss):
 
     @property
     def solved_by_closed_form(self) -> bool:  # type: ignore[override]
-        return len(self.parts) == 1 and self.parts[0].solved_by_closed_form
+        return (len(self.parts) == 1 and self.parts[0].solved_by_closed_form) or self._enumerated is not None
 
     @property
     def largest(self) -> float:  # type: ignore[override]
@@ -48,9 +53,19 @@ class ComposedLoss(PrivacyLoss):
     def symmetric(self) -> bool:  # type: ignore[override]
         return all(p.symmetric for p in self.parts)
 
-    @property
+    @cached_property
     def lattice(self) -> Lattice | None:  # type: ignore[override]
-        return self.parts[0].lattice if len(self.parts) == 1 else None
+        if len(self.parts) == 1:
+            return self.parts[0].lattice
+        if not all(isinstance(p, (AtomsLoss, DiscreteLoss, PointLoss)) for p in self.parts):
+            return None
+        if any(isinstance(p, DiscreteLoss) and not p.on_lattice for p in self.parts):
+            return None
+        return common_lattice([s for p in self.parts for s in p.steps()])  # type: ignore[attr-defined]
+
+    @property
+    def pointwise(self) -> bool:  # type: ignore[override]
+        return all(p.pointwise for p in self.parts)
 
     def reversed(self) -> ComposedLoss:
         return ComposedLoss(tuple(p.reversed() for p in self.parts))
@@ -67,7 +82,21 @@ class ComposedLoss(PrivacyLoss):
         return sum(p.log_mgf_simple_lower(c) for p in self.parts) * (1 - 2 * len(self.parts) * UNIT)
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
-        return self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
+        own = self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
+        return self._enumerated.hockey_stick(eps) if own is None and self._enumerated is not None else own
+
+    @cached_property
+    def _enumerated(self) -> Row | None:
+        """All outcomes as one row, where they are few and on no lattice."""
+        rows: list[tuple[Row, int]] = []
+        for part in self.parts:
+            if isinstance(part, AtomsLoss):
+                rows += part.rows()
+            elif isinstance(part, DiscreteLoss) and all(r.missing is None and r.density is None for r in part.rows):
+                rows += [(r, int(n)) for r, n in zip(part.rows, part.count, strict=True)]
+            else:
+                return None
+        return whole(rows) if outcomes(rows) <= MOST_OUTCOMES and self.lattice is None else None
 
     def mean_bounds(self) -> tuple[float, float]:
         each = [p.mean_bounds() for p in self.parts]
@@ -138,3 +167,6 @@ class _Vertical:
 
     def decay(self, t: float) -> float:
         return sum(p.decay(t) for p in self.parts)
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        return np.asarray(np.sum([p.cells(start, width, count, enough) for p in self.parts], axis=0))

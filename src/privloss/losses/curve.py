@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln, logsumexp
 
 from privloss.numerics.small import UNIT, Real
+
+Table = tuple[tuple[float, ...], tuple[float, ...], int]  # orders, divergences, count
+WHOLE_ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512)
 
 
 @dataclass(frozen=True)
@@ -15,12 +20,17 @@ class RenyiCurve:
     """D_alpha <= rho alpha + sum over tables of count * (its value at the next order >= alpha)."""
 
     rho: float
-    tables: tuple[tuple[tuple[float, ...], tuple[float, ...], int], ...]
+    tables: tuple[Table, ...]
+    sampled: tuple[Table, ...] = ()  # tables of boxes on a sample, which no plain Gaussian stands for
 
     @property
     def empty(self) -> bool:
         """No box at all (or only boxes that give nothing away)."""
-        return self.rho == 0 and all(min(epsilons) == 0 for _, epsilons, _ in self.tables)
+        return self.rho == 0 and all(min(epsilons) == 0 for _, epsilons, _ in self.all_tables)
+
+    @property
+    def all_tables(self) -> tuple[Table, ...]:
+        return self.tables + self.sampled
 
     @property
     def attained_mu_squared(self) -> float:
@@ -31,15 +41,38 @@ class RenyiCurve:
     @property
     def points(self) -> Real | None:
         """The c = alpha - 1 worth asking, or None if every c is as good as its neighbours."""
-        if not self.tables:
+        if not self.all_tables:
             return None
-        top = min(orders[-1] for orders, _, _ in self.tables)
-        return np.array(sorted({a - 1 for orders, _, _ in self.tables for a in orders if a <= top}))
+        top = min(orders[-1] for orders, _, _ in self.all_tables)
+        return np.array(sorted({a - 1 for orders, _, _ in self.all_tables for a in orders if a <= top}))
 
     def log_mgf_upper(self, c: Real) -> Real:
         """c D_(c+1): monotonicity of D in alpha fills the gaps of a table from above; inf beyond its last order."""
         total = self.rho * (c + 1)
-        for orders, epsilons, n in self.tables:
+        for orders, epsilons, n in self.all_tables:
             at = np.searchsorted(np.array(orders), (c + 1) * (1 - 4 * UNIT))
             total = total + n * np.append(np.array(epsilons), math.inf)[at]
         return np.asarray(c * total * (1 + 16 * UNIT))
+
+
+def least_gaussian(orders: Sequence[float], epsilons: Sequence[float]) -> float:
+    """sigma of the Gaussian with the least noise whose divergences alpha / 2 sigma^2 stay below a table."""
+    rho = min(e / a for a, e in zip(orders, epsilons, strict=True)) * (1 - 8 * UNIT)
+    return math.inf if rho == 0 else 1 / math.sqrt(2 * rho)
+
+
+def poisson_divergence(order: int, rate: float, divergence: Callable[[int], float]) -> float:
+    """Thm. rdp_subsampling at a whole order, rounded up, for 0 < rate < 1.
+
+    e^((alpha-1) eps') = 1 + sum over k >= 2 of C(alpha, k) (1-p)^(alpha-k) p^k (e^((k-1) eps(k)) - 1), where the sum of
+    all binomial terms has been taken as 1.
+    """
+    k = np.arange(2, order + 1)
+    moments = (k - 1) * np.array([divergence(int(j)) for j in k])
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_excess = np.where(moments > 40, moments, np.log(np.expm1(np.minimum(moments, 50.0))))
+    binomial = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    logs = binomial + (order - k) * math.log1p(-rate) + k * math.log(rate) + log_excess
+    size = 4 + gammaln(order + 1) + order * abs(math.log(rate)) + np.where(np.isfinite(moments), moments, 0.0).max()
+    total = float(logsumexp(logs)) + 16 * UNIT * (size + order)
+    return float(np.logaddexp(0.0, total)) / (order - 1) * (1 + 8 * UNIT)

@@ -42,7 +42,9 @@ class DiscretePair(Pair):
         a, b = self.p[outcome], self.q[outcome]
         if a == b:
             return 0.0
-        return math.inf if b == 0 else -math.inf if a == 0 else math.log(a / b)
+        if 0 in (a, b):
+            return math.inf if b == 0 else -math.inf
+        return math.log(a / b) if 1e-300 < a / b < 1e300 else math.log(a) - math.log(b)
 
     def losses(self) -> list[tuple[float, float]]:
         """(loss, probability under P) for every outcome that P can produce."""
@@ -103,6 +105,8 @@ class DiscretePair(Pair):
 
     def postprocess(self, g: Callable[[int], int] | Sequence[int]) -> DiscretePair:
         """The pair of g(Y): outcomes with the same image are merged (Lem. postprocessing)."""
+        if not callable(g) and (isinstance(g, (str, bytes)) or not isinstance(g, Sequence)):
+            raise InvalidInput(f"g = {g!r}: must be a function or a list with one label per outcome.")
         image = [g(i) for i in range(len(self.p))] if callable(g) else list(g)
         if len(image) != len(self.p):
             raise InvalidInput(f"g has {len(image)} entries, the pair {len(self.p)} outcomes: must be equally many.")
@@ -114,6 +118,8 @@ class DiscretePair(Pair):
     def mixed_with(self, other: DiscretePair, share: float) -> DiscretePair:
         """(1-s) P + s P' against (1-s) Q + s Q'."""
         s = check.number("share", share, low=0, high=1)
+        if len(self.p) != len(other.p):
+            raise InvalidInput(f"the pairs have {len(self.p)} and {len(other.p)} outcomes: must be equally many.")
         return DiscretePair(
             [(1 - s) * a + s * b for a, b in zip(self.p, other.p, strict=True)],
             [(1 - s) * a + s * b for a, b in zip(self.q, other.q, strict=True)],
@@ -121,7 +127,8 @@ class DiscretePair(Pair):
 
     def poisson(self, rate: float) -> DiscretePair:
         """pP + (1-p)Q against Q: the pair of a mechanism on a Poisson sample."""
-        return DiscretePair([rate * a + (1 - rate) * b for a, b in zip(self.p, self.q, strict=True)], self.q)
+        q = check.number("rate", rate, low=0, high=1)
+        return DiscretePair([q * a + (1 - q) * b for a, b in zip(self.p, self.q, strict=True)], self.q)
 
     def decompose(self, epsilon: float, delta: float) -> Decomposition:
         """Lem. decomposition: P = (1-delta) P' + delta P'', Q likewise, with |log P'/Q'| <= epsilon everywhere."""
@@ -133,14 +140,14 @@ class DiscretePair(Pair):
                 f"delta = {delta!r}: the pair is not ({epsilon!r}, {delta!r})-DP, it needs {worst:.12g}."
             )
         part = min(slack, self.total_variation())
-        p_main, p_rest = _split(self, part, slack)
-        q_main, q_rest = _split(back, part, slack)
+        p_main, p_rest = _split(self, part, slack, eps)
+        q_main, q_rest = _split(back, part, slack, eps)
         return Decomposition(eps, slack, tuple(p_main), tuple(q_main), tuple(p_rest), tuple(q_rest))
 
 
-def _split(pair: DiscretePair, part: float, delta: float) -> tuple[list[float], list[float]]:
+def _split(pair: DiscretePair, part: float, delta: float, eps: float) -> tuple[list[float], list[float]]:
     """P' and P'' of P: cut P at e^eps1 Q so that the part above weighs `part`, and move more of P' over up to delta."""
-    factor = _cut_at(pair, part)
+    factor = min(max(_cut_at(pair, part), 1.0), math.exp(min(eps, 700.0)))  # rounding must not leave the range
     below = [min(a, factor * b) if b > 0 else 0.0 for a, b in zip(pair.p, pair.q, strict=True)]
     above = [a - c for a, c in zip(pair.p, below, strict=True)]
     kept, cut = math.fsum(below), math.fsum(above)

@@ -7,30 +7,32 @@ Dominating pairs compose: if (P_i, Q_i) dominates step i for all inputs, the pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from privloss.errors import Unsupported
-from privloss.losses.atoms import AtomsLoss
+from privloss.errors import InvalidInput, Unsupported
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.bounded_range import two_point
+from privloss.losses.collected import Collected
 from privloss.losses.composed import ComposedLoss
-from privloss.losses.curve import RenyiCurve
+from privloss.losses.curve import WHOLE_ORDERS, RenyiCurve, least_gaussian, poisson_divergence
+from privloss.losses.discrete import Row
+from privloss.losses.entries import BELOW, ENTRIES, poisson_row
 from privloss.losses.gaussian import GaussianLoss
-from privloss.losses.gaussian_mixture import GaussianMixtureLoss
-from privloss.losses.laplace import LaplaceLoss
-from privloss.losses.point import PointLoss
+from privloss.losses.tables import poisson
 from privloss.mechanisms.base import Mechanism, refuse_sampling
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
+from privloss.mechanisms.exponential import Exponential, NoisyMax
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
 from privloss.mechanisms.sampling import PoissonSampled
-from privloss.numerics.small import Real
+from privloss.numerics.small import UNIT
 
+_SHARES = (0.0, 0.05, 0.15, 0.3, 0.6, 0.9)  # places in a bounded range that a lower end tries
+_SAMPLE = "Poisson sample of a pair: (1-q) Q + q P against Q, both directions (Zhu, Dong, Wang 2022, Thm. 11)"
 _REVEALED = (-math.inf, 0.0, 1.0, 1)  # a point loss without finite mass
 
 
@@ -42,72 +44,44 @@ class WorstNeighbours:
     loss: ComposedLoss  # direction "P against Q"; everything with an explicit pair
     curve: RenyiCurve  # what is known only through Renyi divergences
     stand_in: ComposedLoss  # `loss` plus a mechanism that satisfies the curve: for lower ends
+    attained: tuple[ComposedLoss, ...]  # where `loss` itself may not be attained: members that are, for lower ends
     theorems: tuple[str, ...]
     assumptions: tuple[str, ...]
 
 
-@dataclass
-class _Collected:
-    """Parameters gathered over the steps of a plan, kind by kind."""
-
-    mu_squared: list[float] = field(default_factory=list)
-    mixtures: list[tuple[float, float, int]] = field(default_factory=list)
-    laplace: list[tuple[float, int]] = field(default_factory=list)
-    atoms: list[tuple[float, float, float, int]] = field(default_factory=list)
-    points: list[tuple[float, float, float, int]] = field(default_factory=list)  # log mass, value, delta, count
-    rho: list[float] = field(default_factory=list)
-    tables: list[tuple[tuple[float, ...], tuple[float, ...], int]] = field(default_factory=list)
-    theorems: dict[str, None] = field(default_factory=dict)
-    assumptions: dict[str, None] = field(default_factory=dict)
-
-    def parts(self) -> list[PrivacyLoss]:
-        parts: list[PrivacyLoss] = []
-        if self.points:
-            log_mass, value = (math.fsum(n * p[i] for *p, _, n in self.points) for i in (0, 1))
-            single = self.points[0][2] if len(self.points) == 1 and self.points[0][3] == 1 else None
-            parts.append(PointLoss(log_mass, value, single))
-        if self.mixtures:
-            rate, sigma, count = _columns(self.mixtures)
-            parts.append(GaussianMixtureLoss(rate, sigma, count))
-        if self.laplace:
-            parts.append(LaplaceLoss(*_columns(self.laplace)))
-        if self.atoms:
-            parts.append(AtomsLoss(*_columns(self.atoms)))
-        return parts
-
-
-def _columns(rows: Sequence[tuple[float, ...]]) -> list[Real]:
-    return [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
-
-
 def worst_neighbours(plan: Plan, adjacency: str) -> WorstNeighbours:
     """The losses of every step of the plan, composed."""
-    found = _Collected()
+    found = Collected()
     for mechanism, times in plan.steps:
         _collect(found, mechanism, times, adjacency)
     parts = found.parts()
     mu_squared = math.fsum(found.mu_squared)
-    exact = (*parts, GaussianLoss(mu_squared)) if mu_squared > 0 else tuple(parts)
-    curve = RenyiCurve(math.fsum(found.rho), tuple(found.tables))
+
+    def with_gaussian(losses: list[PrivacyLoss], squared: float) -> ComposedLoss:
+        return ComposedLoss((*losses, GaussianLoss(squared)) if squared > 0 else tuple(losses))
+
+    curve = RenyiCurve(math.fsum(found.rho), tuple(found.tables), tuple(found.sampled))
     attained = mu_squared + curve.attained_mu_squared
+    shares = _SHARES if found.ranges and len(plan) > 1 else _SHARES[:1] if found.rows_below else ()
     return WorstNeighbours(
         adjacency=adjacency,
-        loss=ComposedLoss(exact),
+        loss=with_gaussian(parts, mu_squared),
         curve=curve,
-        stand_in=ComposedLoss((*parts, GaussianLoss(attained)) if attained > 0 else tuple(parts)),
+        stand_in=with_gaussian(found.parts(stand_in=True), attained),
+        attained=tuple(with_gaussian(found.parts(share, stand_in=True), attained) for share in shares),
         theorems=tuple(found.theorems),
         assumptions=tuple(found.assumptions),
     )
 
 
-def _collect(found: _Collected, mechanism: Mechanism, times: int, adjacency: str) -> None:
+def _collect(found: Collected, mechanism: Mechanism, times: int, adjacency: str) -> None:
     entry = _REGISTRY.get(type(mechanism))
     if entry is None:
         raise Unsupported(f"{mechanism!r}: no proven worst pair is registered for {type(mechanism).__name__}.")
     entry(found, mechanism, times, adjacency)
 
 
-def _say(found: _Collected, theorem: str, assumption: str) -> None:
+def _say(found: Collected, theorem: str, assumption: str) -> None:
     found.theorems[theorem] = None
     found.assumptions[assumption] = None
 
@@ -129,7 +103,7 @@ def _reciprocal_square(sigma: float) -> float:
     return 1 / (sigma * sigma) if sigma * sigma > 0 else math.inf
 
 
-def _gaussian(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _gaussian(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     sigma, text = relative_noise(mechanism, adjacency)
     _say(
         found,
@@ -143,15 +117,18 @@ def _gaussian(found: _Collected, mechanism: Any, times: int, adjacency: str) -> 
         found.mu_squared.append(mu_squared)
 
 
-def _poisson(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _poisson(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     rate, inner = mechanism.rate, mechanism.mechanism
-    if not isinstance(inner, Gaussian):
-        raise refuse_sampling(inner)
     if adjacency == "replace-one":
         raise Unsupported(
             "adjacency = 'replace-one': Poisson sampling under replace-one has no proven pair implemented yet; "
             "ask under add-remove or zero-out."
         )
+    if isinstance(inner, GDP) and inner.mu > 0:
+        inner = Gaussian(noise_multiplier=1 / inner.mu)
+    if not isinstance(inner, Gaussian):
+        _sampled(found, inner, rate, times, adjacency)
+        return
     sigma, text = relative_noise(inner, adjacency)
     _say(
         found,
@@ -168,7 +145,97 @@ def _poisson(found: _Collected, mechanism: Any, times: int, adjacency: str) -> N
         found.mixtures.append((rate, sigma, times))
 
 
-def _laplace(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _sampled(found: Collected, inner: Mechanism, rate: float, times: int, adjacency: str) -> None:
+    """Poisson samples of everything but the Gaussian."""
+    if rate == 0:
+        return
+    if rate == 1:
+        _collect(found, inner, times, adjacency)
+        return
+    what = f"{inner!r}: its guarantee holds under {adjacency}; sampler: Poisson, every record independently with "
+    text = f"{what}probability {rate!r} at every step"
+    if isinstance(inner, (ZCDP, RDP)):
+        _say(found, "Renyi curve of a Poisson sample at whole orders (Thm. rdp_subsampling)", text)
+        _sampled_curve(found, inner, rate, times)
+        return
+    if isinstance(inner, (Exponential, NoisyMax)) and inner.eps == 0:
+        return
+    row = poisson_row(inner, rate)
+    if row is None:
+        raise refuse_sampling(inner)
+    if isinstance(inner, Exponential) or (isinstance(inner, NoisyMax) and inner.noise == "gumbel"):
+        below = poisson(two_point(inner.eps, 0.5 * inner.eps), rate)
+        found.rows_below.append((row, below, times))
+        _say(found, _SAMPLE, text)
+        return
+    _say(
+        found,
+        "Poisson sample of a pair: (1-q) Q + q P against Q, both directions (Zhu, Dong, Wang 2022, Thm. 11)",
+        text,
+    )
+    _add_row(found, row, times)
+
+
+def _sampled_curve(found: Collected, inner: ZCDP | RDP, rate: float, times: int) -> None:
+    if isinstance(inner, ZCDP):
+        rho, orders = inner.rho, WHOLE_ORDERS
+        if inner.slack > 0:
+            found.points.append((math.log1p(-rate * inner.slack), 0.0, rate * inner.slack, times))
+        sigma = math.inf if rho == 0 else 1 / math.sqrt(2 * rho)
+
+        def divergence(k: int) -> float:
+            return rho * k * (1 + 2 * UNIT)
+    else:
+        given = list(zip(inner.orders, inner.epsilons, strict=True))
+        orders = tuple(k for k in WHOLE_ORDERS if k <= inner.orders[-1])
+        sigma = least_gaussian(inner.orders, inner.epsilons)
+
+        def divergence(k: int) -> float:
+            return next((e for a, e in given if a >= k), math.inf)
+
+    if not orders:
+        raise Unsupported(f"{inner!r} on a Poisson sample: needs an order of at least 2.")
+    found.sampled.append(
+        (tuple(map(float, orders)), tuple(poisson_divergence(k, rate, divergence) for k in orders), times)
+    )
+    if sigma < math.inf:
+        found.sampled_attained.append((rate, sigma, times))
+
+
+def _table(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
+    entry = ENTRIES[type(mechanism)]
+    _say(found, entry.theorem, entry.assumption.format(m=mechanism, a=adjacency))
+    below = BELOW.get(type(mechanism))
+    if below is not None:
+        found.rows_below.append((entry.row(mechanism), below(mechanism), times))
+    else:
+        _add_row(found, entry.row(mechanism), times)
+
+
+def _add_row(found: Collected, row: Row, times: int) -> None:
+    if row.delta >= 1:
+        found.points.append(_REVEALED)
+    elif len(row.values) == 1 and row.missing is None:  # one finite loss: it says how much is missing on each side
+        found.points.append((math.log1p(-row.delta), float(row.values[0]), row.delta, times))
+    else:
+        found.rows.append((row, times))
+
+
+def _exponential(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
+    if isinstance(mechanism, NoisyMax) and mechanism.noise != "gumbel":
+        _approximate(found, PureDP(mechanism.eps), times, adjacency)
+        return
+    _say(
+        found,
+        "Bounded range: dominated by the density e^(z/2) on [-eps, eps]; below: two-point mechanisms "
+        "(Dong, Durfee, Rogers 2020)",
+        f"{mechanism.kind}: scores have the stated sensitivity under {adjacency}",
+    )
+    if mechanism.eps > 0:
+        found.ranges.append((mechanism.eps, times))
+
+
+def _laplace(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     _say(
         found,
         "Laplace pair Lap(0) against Lap(sensitivity) (Zhu, Dong, Wang 2022, Prop. 14)",
@@ -181,7 +248,7 @@ def _laplace(found: _Collected, mechanism: Any, times: int, adjacency: str) -> N
         found.laplace.append((ratio, times))
 
 
-def _randomized_response(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _randomized_response(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     _say(
         found,
         "Randomised response: the two answers that differ (explicit pair)",
@@ -195,7 +262,7 @@ def _randomized_response(found: _Collected, mechanism: Any, times: int, adjacenc
         found.atoms.append((eps, mechanism.answers - 2, 0.0, times))
 
 
-def _approximate(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _approximate(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     delta = mechanism.slack if isinstance(mechanism, ApproxDP) else 0.0
     _say(
         found,
@@ -210,7 +277,7 @@ def _approximate(found: _Collected, mechanism: Any, times: int, adjacency: str) 
         found.points.append((math.log1p(-delta), 0.0, delta, times))
 
 
-def _gdp(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _gdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     _say(
         found,
         "mu-GDP is dominated by N(0,1) against N(mu,1) (Dong, Roth, Su 2022)",
@@ -220,16 +287,20 @@ def _gdp(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
         found.mu_squared.append(times * mechanism.mu**2)
 
 
-def _zcdp(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _zcdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     _say(
         found,
         "zCDP adds (Thm. cdp_composition), then Renyi moments bound delta (Prop. cdp2adp)",
         f"zcdp: the guarantee of the box holds under {adjacency}; lower end: the Gaussian with the same rho",
     )
     found.rho.append(times * mechanism.rho)
+    if mechanism.slack == 1:
+        found.points.append(_REVEALED)
+    elif mechanism.slack > 0:
+        found.points.append((math.log1p(-mechanism.slack), 0.0, mechanism.slack, times))
 
 
-def _rdp(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
+def _rdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     _say(
         found,
         "Renyi curves add (Lem. rdp_composition), then moments bound delta (Prop. cdp2adp)",
@@ -238,7 +309,7 @@ def _rdp(found: _Collected, mechanism: Any, times: int, adjacency: str) -> None:
     found.tables.append((mechanism.orders, mechanism.epsilons, times))
 
 
-_REGISTRY: dict[type[Mechanism], Callable[[_Collected, Any, int, str], None]] = {
+_REGISTRY: dict[type[Mechanism], Callable[[Collected, Any, int, str], None]] = {
     Gaussian: _gaussian,
     PoissonSampled: _poisson,
     Laplace: _laplace,
@@ -248,4 +319,16 @@ _REGISTRY: dict[type[Mechanism], Callable[[_Collected, Any, int, str], None]] = 
     GDP: _gdp,
     ZCDP: _zcdp,
     RDP: _rdp,
+    Exponential: _exponential,
+    NoisyMax: _exponential,
+    **dict.fromkeys(ENTRIES, _table),
 }
+
+
+def register(kind: type[Mechanism], entry: Callable[[Collected, Any, int, str], None]) -> None:
+    """Teach the registry a mechanism of one's own; see docs/extending.md."""
+    if not (isinstance(kind, type) and issubclass(kind, Mechanism)) or not callable(entry):
+        raise InvalidInput(f"kind = {kind!r}, entry = {entry!r}: need a subclass of Mechanism and a function.")
+    if kind in _REGISTRY:
+        raise InvalidInput(f"kind = {kind.__name__}: is registered already.")
+    _REGISTRY[kind] = entry

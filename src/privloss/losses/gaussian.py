@@ -81,3 +81,6 @@ class _Vertical:
 
     def decay(self, t: float) -> float:
         return -0.5 * self.mu_squared * t * t * (1 - _SLACK)
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        return np.asarray(0.5 * self.mu_squared * (start + width * np.arange(count)) ** 2 * (1 - 2 * _SLACK))

@@ -19,6 +19,7 @@ from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.mixture_grid import Majorant, Rows, majorant, quick_range, quick_step
 from privloss.losses.mixture_sums import Mean, Nodes, means, read
 from privloss.losses.mixture_tail import Decay
+from privloss.losses.sampled_profile import sampled_hockey_stick
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues, TooExpensive
 
@@ -36,6 +37,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     sigma: Real
     count: Real
     flipped: bool = False
+    pointwise = False  # equally spaced heights factor
     trim: Real | None = None  # outcomes y > trim are left out (P against Q); see `trimmed`
     log_beyond: Real | None = None  # log of upper bounds on P[y > trim] for one step
 
@@ -238,36 +240,11 @@ class GaussianMixtureLoss(PrivacyLoss):
         return log_p_event + math.log(-math.expm1(log_q_event - log_p_event))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
-        """One step, reduced to the plain Gaussian.
-
-        P against Q: delta_q(eps) = q delta(eps'), e^eps' = 1 + (e^eps - 1)/q. Q against P: with
-        b = 1 - e^eps (1-q) > 0, delta_q(eps) = b delta(eps'), e^eps' = q e^eps / b, and 0 if b <= 0.
-        """
+        """One step, reduced to the plain Gaussian."""
         if self.count.sum() != 1:
             return None
-        q, plain = float(self.rate[0]), GaussianLoss(float(self.sigma[0]) ** -2)
-        if self.flipped:
-            exponent = eps + math.log1p(-q)
-            wobble = 16 * UNIT * (1 + abs(eps) + abs(math.log1p(-q)))
-            if exponent > wobble:
-                return -math.inf, -math.inf
-            share = -math.expm1(exponent)
-            if share < 1e6 * wobble:  # nothing certain but delta <= share
-                return -math.inf, math.log(max(share, 0.0) + 2 * wobble)
-            shifted = math.log(q) + eps - math.log(share)
-            wobble = 16 * UNIT * (1 + (1 + abs(eps) + abs(math.log(q))) / share)
-        else:
-            if eps <= math.log1p(-q):  # every outcome has r > e^eps
-                share = -math.expm1(eps)
-                return math.log(share) - 4 * UNIT, math.log(share) + 4 * UNIT
-            share = q
-            # e^eps' = 1 + rise; a relative error of rise moves eps' by rise / (1 + rise)
-            rise = math.expm1(min(eps, 600.0)) / q
-            shifted = math.log1p(rise) if eps <= 600 else eps - math.log(q)
-            wobble = 8 * UNIT * (1 + abs(shifted) + abs(eps) + abs(rise) / (1 + rise))
-        low, high = plain.hockey_stick(shifted + wobble)[0], plain.hockey_stick(shifted - wobble)[1]
-        slack = 8 * UNIT * (1 + abs(math.log(share)) + ((2 + abs(eps)) / share if self.flipped else 0.0))
-        return low + math.log(share) - slack, high + math.log(share) + slack
+        plain = GaussianLoss(float(self.sigma[0]) ** -2)
+        return sampled_hockey_stick(float(self.rate[0]), plain.hockey_stick, eps, self.flipped)
 
     def mean_bounds(self) -> tuple[float, float]:
         own = self._mean
@@ -301,6 +278,9 @@ class _Vertical:
 
     def decay(self, t: float) -> float:
         return float((self.loss.count * self._decay.log_upper(t)).sum())
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        return np.zeros(count)  # no claim: lines of mixtures are not sparse
 
     def line(self, t: Real, goal: float) -> LineValues:
         loss, c, n = self.loss, self.c, len(self.loss.rate)

@@ -13,6 +13,7 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.numerics.small import UNIT, Complex, Real, exp_minus_1_minus, log1p_polar
+from privloss.numerics.sparse import fall_below
 from privloss.numerics.transform import LineValues, TooExpensive
 
 _MAX_WORK = 20_000_000
@@ -61,8 +62,10 @@ class LaplaceLoss(PrivacyLoss):
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below."""
-        if self.count.sum() != 1:
-            return None
+        return self.one_release(eps) if self.count.sum() == 1 else None
+
+    def one_release(self, eps: float) -> tuple[float, float]:
+        """log of bounds on delta(eps) of the first member alone."""
         lam = float(self.lam[0])
         # lambda itself is rounded, and delta rises with lambda
         low, high = (_one_release(lam * (1 + s * 4 * UNIT), eps) for s in (-1, 1))
@@ -104,6 +107,28 @@ class _Vertical:
             error += times * (err[0] + 8 * UNIT * (np.abs(re[0]) + np.abs(im[0])))
         size = len(lam) * UNIT * (np.abs(modulus) + np.abs(phase))
         return LineValues(modulus, phase, error + size)
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        """y = |M(c+it)/M(c)|^2 at the edges; the variance of a bounded loss is at most lambda^2."""
+        loss, t = self.loss, start + width * np.arange(count + 1)
+        total = np.zeros(count)
+        for one, times in zip(loss.lam, loss.count, strict=True):
+            lam = np.array([one])
+            at, _, error = _k(lam, self.c + 1j * t)
+            centre, _, slack = _k(lam, np.array([self.c + 0j]))
+            squares = np.exp(np.minimum(2 * (at + error - centre + slack), 0.0))
+            most = np.maximum(squares[:, 1:], squares[:, :-1])
+            total += times * fall_below(most, self._variance(one), width)[0]
+        return total
+
+    def _variance(self, lam: float) -> Real:
+        """An upper bound on the tilted variance: lambda^2, or E[(lambda - Z)^2] with b = 2c + 1 and weights 1 and
+        e^(-b lambda) of the atoms, e^(-bu/2)/2 of u = lambda - Z between them."""
+        b = 2 * self.c + 1
+        down = np.exp(-b * lam)
+        whole = 1 + down - np.expm1(-b * lam) / b
+        about_top = (4 * lam**2 * down + min(4 * lam**3 / 3, 8 / b**3)) / whole
+        return np.array([[min(lam**2, about_top) * (1 + 1e-9)]])
 
     def decay(self, t: float) -> float:
         """The atoms never decay; the density, of total variation V on the tilted scale, contributes at most V/t."""

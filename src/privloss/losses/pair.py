@@ -65,7 +65,7 @@ class Pair(ABC):
 
     def total_variation(self) -> float:
         """E[max(0, 1 - e^-Z)]."""
-        return self.expectation(lambda z: max(0.0, -math.expm1(-z))) + self.mass_at_infinity
+        return self.expectation(lambda z: -math.expm1(-z) if z > 0 else 0.0) + self.mass_at_infinity
 
     def total_variation_as_half(self) -> float:
         """The second expression: half of E|1 - e^-Z|, plus what each side alone can produce."""
@@ -77,9 +77,10 @@ class Pair(ABC):
         eps = check.number("epsilon", epsilon)
         check.choice("expression", expression, EXPRESSIONS)
         if expression == "tails":
-            return self.tail(eps) - math.exp(eps) * self.tail_under_q(eps)
+            under_q = self.tail_under_q(eps)
+            return self.tail(eps) - (math.exp(min(eps, 709.0)) * under_q if under_q > 0 else 0.0)
         if expression == "expectation":
-            return self.expectation(lambda z: max(0.0, -math.expm1(eps - z))) + self.mass_at_infinity
+            return self.expectation(lambda z: -math.expm1(eps - z) if z > eps else 0.0) + self.mass_at_infinity
         return self._tail_integral(eps)
 
     def hockey_stick_upper(self, epsilon: float) -> float:

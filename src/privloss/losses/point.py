@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.common_lattice import Steps
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import LineValues
 
@@ -52,6 +53,10 @@ class PointLoss(PrivacyLoss):
     @property
     def largest(self) -> float:  # type: ignore[override]
         return self.value + 16 * UNIT * abs(self.value)
+
+    def steps(self) -> list[Steps]:
+        """The value, once."""
+        return [Steps(np.array([self.value]), 1)]
 
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self.log_mass + c * self.value, self.value)
@@ -96,3 +101,6 @@ class _Vertical:
 
     def decay(self, t: float) -> float:
         return 0.0
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        return np.zeros(count)

@@ -40,7 +40,8 @@ class GaussianPair(Pair):
 
     @property
     def rho(self) -> float:
-        return 0.5 * ((self.mean - self.other) / self.sigma) ** 2
+        distance = (self.mean - self.other) / self.sigma
+        return 0.5 * distance * distance
 
     def reversed(self) -> GaussianPair:
         return GaussianPair(self.other, self.mean, self.sigma)
@@ -60,8 +61,8 @@ class GaussianPair(Pair):
         def weighted(x: float) -> float:
             return g(self.rho + spread * x) * math.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
-        # split where privacy functions have their corners: at loss 0, and around the bulk
-        corners = sorted({-12.0, 12.0, *(max(min(x, 12.0), -12.0) for x in (-self.rho / spread, 0.0))})
+        # from beyond the bulk of Q (at -spread), which e^-Z weighs, to beyond that of P; functions have a corner at 0
+        corners = sorted({-spread - 12.0, -spread, -0.5 * spread, 0.0, 12.0})
         return math.fsum(_integral(weighted, a, b) for a, b in itertools.pairwise(corners) if a < b)
 
     def tail(self, epsilon: float) -> float:

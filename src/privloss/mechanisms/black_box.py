@@ -43,15 +43,18 @@ class ApproxDP(Mechanism):
         set_field(self, "slack", check.number("delta", delta, low=0, high=1))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class ZCDP(Mechanism):
-    """Any rho-zCDP mechanism."""
+    """Any rho-zCDP mechanism; with delta, one that is rho-zCDP but for an event of that probability."""
 
     kind: ClassVar[str] = "zcdp"
+    renamed: ClassVar[dict[str, str]] = {"slack": "delta"}
     rho: float
+    slack: float = 0.0
 
-    def __post_init__(self) -> None:
-        set_field(self, "rho", check.number("rho", self.rho, low=0))
+    def __init__(self, rho: float, delta: float = 0.0) -> None:
+        set_field(self, "rho", check.number("rho", rho, low=0))
+        set_field(self, "slack", check.number("delta", delta, low=0, high=1))
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,17 +15,27 @@ from typing import Any
 from privloss.errors import InvalidInput, InvalidPlan, Unsupported
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
+from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff
+from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
+from privloss.mechanisms.discrete_laplace import DiscreteLaplace
+from privloss.mechanisms.exponential import Exponential, NoisyMax
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import DEFAULT_ADJACENCY, Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
 from privloss.mechanisms.sampling import SCHEMES, PoissonSampled
+from privloss.mechanisms.truncated import TruncatedGaussian, TruncatedLaplace
+from privloss.mechanisms.unary_encoding import UnaryEncoding
 from privloss.numerics import check
 
 _KINDS: dict[str, type[Mechanism]] = {
-    cls.kind: cls for cls in (Gaussian, Laplace, RandomizedResponse, PureDP, ApproxDP, ZCDP, RDP, GDP)
-}
-_PLANNED = ("discrete-gaussian", "discrete-laplace", "exponential", "custom")
+    cls.kind: cls
+    for cls in (
+        Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, TruncatedGaussian, TruncatedLaplace, RandomizedResponse,
+        UnaryEncoding, Exponential, NoisyMax, PureDP, ApproxDP, ZCDP, RDP, GDP, PrivacyProfile, TradeOff,
+        Custom, Tabulated,
+    )
+}  # fmt: skip
 
 
 def schema() -> dict[str, Any]:
@@ -79,8 +89,6 @@ def _step(where: str, data: Any) -> tuple[Mechanism, int]:
     if not isinstance(data, Mapping):
         raise InvalidPlan(f"{where} = {_short(data)}: must be an object.")
     kind = data.get("mechanism")
-    if kind in _PLANNED:
-        raise Unsupported(f"{where}.mechanism = {kind!r}: is not supported by this release yet.")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidPlan(f"{where}.mechanism = {kind!r}: must be one of {', '.join(_KINDS)}.")
     cls = _KINDS[kind]

@@ -48,9 +48,20 @@ def plain(values: Any) -> Any:
     return float(array) if array.ndim == 0 else array
 
 
+def together(**arrays: Real) -> tuple[Real, ...]:
+    """Arrays of one common shape; single numbers go with anything."""
+    shapes = {name: a.shape for name, a in arrays.items() if a.ndim}
+    if len(set(shapes.values())) > 1:
+        told = ", ".join(f"{name} has {shape[0]}" for name, shape in shapes.items())
+        raise InvalidInput(f"{told} entries: must be equally many, or single numbers.")
+    return tuple(np.broadcast_arrays(*arrays.values()))
+
+
 def rounded_up(values: Any, roundings: Any) -> Any:
     """Raised by as many relative roundings as the computation of a positive result may have made."""
-    return np.asarray(values) * (1 + 2 * roundings * UNIT)
+    raised = np.asarray(values) * (1 + 2 * np.asarray(roundings) * UNIT)
+    # the last step moves numbers so small that a relative step would not
+    return np.where((np.asarray(roundings) > 0) & (raised > 0), np.nextafter(raised, np.inf), raised)
 
 
 def rounded_down(values: Any, roundings: Any) -> Any:

@@ -7,22 +7,15 @@ as 0.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from privloss.numerics.drawing import draw, find_cut
 from privloss.numerics.line import Line
 from privloss.numerics.saddle import CLOSE, Saddle, find_saddle
-from privloss.numerics.small import UNIT, Real
-from privloss.numerics.transform import LineValues, TooExpensive, Transform, Vertical, kappa_bound_epsilon, log_kappa
-
-MAX_NODES = 100_000
-_BLUR_NODES = (250_000, 120_000, 60_000, 30_000, 15_000, 4_000)
-_CHEAP = 64  # nodes below which more digits than asked for come free
-_FINEST, _COARSEST = 1e-13, 1e-4
-_BLUR_GOAL = 1e-9  # accuracy of the line once a blur limits the width anyway
-_STEPS = np.array([-5.0, 1.0, 2.5, 6.0])  # where to look for image bounds, in units of the saddle's width
+from privloss.numerics.small import UNIT
+from privloss.numerics.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
 
 
 @dataclass(frozen=True)
@@ -49,13 +42,14 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
         saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
         if saddle.log_delta > estimate - 20:
             break
-    line = _build(transform, saddle, eps, tolerance)
-    reading = line.read(np.array([eps]))
+    line = draw(transform, saddle, eps, tolerance)
+    shift = line.lattice.shift if line.lattice is not None else 0.0
+    reading = line.read(np.array([eps - shift, eps + shift]))
     upper = min(float(reading.log_upper()[0]), float(np.logaddexp(_moments_bound(line, eps), line.log_lost)))
     upper = min(upper, 0.0)
     if math.isfinite(transform.largest):  # delta <= 1 - e^(eps - largest)
         upper = min(upper, math.log(-math.expm1(eps - whole.largest)) + 4 * UNIT)
-    return (min(float(reading.log_lower()[0]), upper), upper), line.mu
+    return (min(float(reading.log_lower()[1]), upper), upper), line.mu
 
 
 def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float) -> Solved:
@@ -79,11 +73,11 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         saddle = _saddle_at(transform, log_delta)
     if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already, and then eps = 0
         zero = find_saddle(transform, lambda s: s.eps * s.c, rising=True)
-        line = _build(transform, zero, 0.0, tolerance)
+        line = draw(transform, zero, 0.0, tolerance)
         if line.read(np.zeros(1)).log_upper()[0] <= log_delta:
             return Solved(-math.inf, 0.0, line)
     eps = (saddle.k + saddle.log_share - log_delta) / saddle.c  # saddle.eps, unless c was limited
-    line = _build(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3))
+    line = draw(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3))
     return _solve_on(transform, line, level, saddle)
 
 
@@ -102,7 +96,7 @@ def epsilon_near(transform: Transform, level: tuple[float, float], eps: float, t
     k, _, k2 = transform.moments(c)
     curvature = max(k2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
     saddle = Saddle(c, eps, k, log_delta - (k - c * eps), curvature)
-    return _solve_on(transform, _build(transform, saddle, eps, tolerance), level, saddle)
+    return _solve_on(transform, draw(transform, saddle, eps, tolerance), level, saddle)
 
 
 def _saddle_at(transform: Transform, log_delta: float, start: tuple[float, float, float] | None = None) -> Saddle:
@@ -127,8 +121,9 @@ def _solve_on(transform: Transform, line: Line, level: tuple[float, float], sadd
     unit = 1.02 / max(float(reading.value[0]), 1e-300) / slope
     upper, lower = _safe_ends(line, level, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
     left = log_delta + math.log1p(-math.exp(line.log_lost - log_delta)) if line.log_lost < log_delta else -math.inf
-    upper = min(upper, kappa_bound_epsilon(line.c, line.log_mgf_upper, left), transform.largest)
-    return Solved(min(lower, upper), upper, line)
+    shift = line.lattice.shift if line.lattice is not None else 0.0
+    upper = min(upper + shift, kappa_bound_epsilon(line.c, line.log_mgf_upper, left), transform.largest)
+    return Solved(min(lower - shift, upper), upper, line)
 
 
 def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Line) -> bool:
@@ -147,7 +142,7 @@ def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Lin
             return True
     vertical = transform.vertical(like.c)
     wish = like.log_mgf_upper - like.c * eps - log_delta - math.log(0.05)
-    cut = _cut(
+    cut = find_cut(
         vertical,
         lambda t, decay: decay + wish - math.log(math.pi * t),
         like.step,
@@ -175,141 +170,6 @@ def _moments_bound(line: Line, eps: float) -> float:
     """log of kappa(c) e^(K(c) - c eps) (Prop. cdp2adp), from the value of K on the line itself."""
     k = line.log_mgf_upper
     return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
-
-
-def _build(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line:
-    """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where cheap."""
-    c, k = saddle.c, saddle.k
-    if not math.isfinite(saddle.eps) or not math.isfinite(saddle.log_share):
-        raise TooExpensive("no saddle found")
-    need, finest = -math.log(min(max(goal / 16, _FINEST), _COARSEST)), -math.log(_FINEST)
-    share = saddle.log_share + min(0.0, c * (saddle.eps - eps))
-    points = c + _STEPS / math.sqrt(saddle.curvature)
-    points = points[points > 0.02 * c]
-    logs = np.append(transform.log_mgf_upper(points) - k, 4 * UNIT * abs(k) - k)
-    points = np.append(points, 0.0)  # delta <= 1: b = 0, kappa = 1, K(0) <= 0
-    base, left = log_kappa(points) + logs + (c - points) * eps - share, points < c
-
-    def period_for(wish: float) -> float:
-        """A period that keeps the images on both sides below e^-wish."""
-        reach = (wish + base) / np.abs(points - c)
-        right = float(reach[~left].min())
-        if math.isfinite(transform.largest):
-            right = min(right, (transform.largest - eps) * (1 + 1e-9) + 1e-300)
-        return max(float(reach[left].min()), right, 1e-300)
-
-    period = period_for(finest)
-    if not math.isfinite(period):
-        raise TooExpensive("no period found")
-    lattice, last = transform.lattice, math.inf
-    if lattice is not None:
-        cells = 2 * math.ceil(period / lattice.spacing / 2) + 1  # odd: no node at pi/h to be shared
-        period, last = cells * lattice.spacing, (cells - 1) // 2
-    step = 2 * math.pi / period
-    vertical = transform.vertical(c)
-
-    def missing(wish: float) -> Callable[[float, float], float]:
-        return lambda t, decay: decay + wish - share - math.log(math.pi * t)
-
-    guess = math.sqrt(2.6 * (finest - share) / saddle.curvature)
-    cut, mu = None, 0.0
-    if guess < 2 * _CHEAP * step:
-        cut = _cut(vertical, missing(finest), step, last, guess, _CHEAP)
-    if cut is None:
-        step = step if lattice is not None else 2 * math.pi / period_for(need)
-        cut = _cut(vertical, missing(need), step, last, max(0.8 * guess, 1.2 * _CHEAP * step), MAX_NODES)
-    if cut is not None:
-        t = step * np.arange(cut.nodes + 1)
-        values = vertical.line(t, math.exp(-finest))
-    else:
-        lattice = None
-        cut, mu, t, values = _blurred(transform, c, step, min(need, -math.log(_BLUR_GOAL)) - share)
-    at_c = float(values.log_modulus[0])
-    blur_growth = 0.5 * mu * mu * points * (points + 1) * (1 + 8 * UNIT)
-    return Line(
-        c=c,
-        step=step,
-        t=t,
-        values=values,
-        log_beyond=cut.log_beyond + float(values.error[0]),
-        image_points=points,
-        image_logs=logs + (k - at_c) + 4 * UNIT * (abs(k) + abs(at_c)) + blur_growth,
-        largest=transform.largest,
-        lattice=lattice,
-        mu=mu,
-        log_lost=transform.log_lost,
-    )
-
-
-def _blurred(transform: Transform, c: float, step: float, wish: float) -> tuple[_Cut, float, Real, LineValues]:
-    """The line of the blurred transform, with as many nodes as can be afforded: the more, the smaller the blur."""
-    for nodes in _BLUR_NODES:
-        height = nodes * step
-        mu = math.sqrt(2 * max(wish - math.log(math.pi * height), 1.0)) / height
-        if not mu * c < 1.0:  # so much blur would say nothing
-            break
-        vertical = transform.blurred(mu).vertical(c)
-        t = step * np.arange(nodes + 1)
-        try:
-            return _Cut(nodes, vertical.decay(height)), mu, t, vertical.line(t, _BLUR_GOAL * 1e-2)
-        except TooExpensive:
-            continue
-    raise TooExpensive("no blur is small enough")
-
-
-@dataclass(frozen=True)
-class _Cut:
-    """Where the line is cut, and the bound on log |e^K| - K(c) beyond."""
-
-    nodes: int
-    log_beyond: float
-
-
-def _cut(
-    vertical: Vertical, missing: Callable[[float, float], float], step: float, last: float, guess: float, limit: int
-) -> _Cut | None:
-    """The least number of nodes (roughly) after which nothing is missing, or None if that exceeds the limit.
-
-    `missing(t, decay)` says by how many nats the decay found at t falls short; `last` is where a lattice's line ends:
-    nothing is cut there.
-    """
-    if last <= limit and last * step < 2 * guess:
-        return _Cut(int(last), -math.inf)
-    most = int(min(limit, last))
-    seen: list[tuple[float, float]] = []  # heights and log of the decay wanted there over the decay found, falling
-    low, high, best = 0.0, math.log(most), None
-    x = min(max(math.log(max(guess / step, 1.0)), 0.7), high)
-    for attempt in range(14):
-        count = min(math.ceil(math.exp(x)), most)
-        decay = vertical.decay(step * count)
-        gap = missing(step * count, decay)
-        if gap <= 0:
-            best, high = _Cut(count, decay), x
-            if gap > (-8.0 if count < 256 else -2.5) or x - low < 0.06 or count <= _CHEAP:
-                return best
-        elif count >= most:
-            return _Cut(int(last), -math.inf) if last <= limit else None
-        else:
-            low = x
-        seen.append((x, math.log(max(gap - decay + 1.0, 1e-300) / max(-decay, 1e-9))))
-        x += _move(seen, attempt)
-        if not low < x < high:
-            x = 0.5 * (low + high) if best else high
-    return best
-
-
-def _move(seen: list[tuple[float, float]], attempt: int) -> float:
-    """How far to go in log t so that the decay, about a power of t, meets what is wanted.
-
-    A Gaussian line falls like t^2; a few hits make it fall like log t, at first not at all, and then ever faster.
-    """
-    x, short = seen[-1]
-    power = 1.6
-    if len(seen) > 1:
-        found = (seen[-2][1] - short) / (x - seen[-2][0])
-        power = min(max(found, 1.0 if abs(short) > 0.4 else 0.25), 2.0)
-    move = short / power
-    return max(move, 0.05 * (1 + attempt)) if short > 0 else min(move, -0.03)
 
 
 def _root(line: Line, log_delta: float, saddle: Saddle) -> tuple[float, float]:

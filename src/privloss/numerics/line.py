@@ -72,11 +72,18 @@ class Line:
     lattice: Lattice | None
     mu: float
     log_lost: float = -math.inf  # what the transform has left out of delta
+    height: float = math.nan  # where the line was cut, if not at its last node
+    skipped: float = 0.0  # what nodes left out could add to the sum over 1/t^2, and
+    skipped_density: float = 0.0  # to the plain sum
 
     @property
     def log_mgf_upper(self) -> float:
         """An upper bound on K(c)."""
         return float(self.values.log_modulus[0] + self.values.error[0])
+
+    @property
+    def _end(self) -> float:
+        return float(self.t[-1]) if math.isnan(self.height) else self.height
 
     @cached_property
     def _amplitude(self) -> Real:
@@ -135,7 +142,9 @@ class Line:
             value = (self._amplitude * (kernel * turned).real).sum(axis=1)
             node = fixed + np.abs(start)[:, None] * per_eps
             rounding = (np.abs(kernel) * node + kernel_error * (self._amplitude + node)).sum(axis=1)
-        cut = np.exp(min(self.log_beyond, 700.0)) * tail / (np.pi * self.t[-1]) if self.log_beyond > -np.inf else 0.0
+        cut = self.skipped * tail
+        if self.log_beyond > -np.inf:
+            cut = cut + np.exp(min(self.log_beyond, 700.0)) * tail / (np.pi * self._end)
         # e^(K(c) - c eps) itself is rounded; its error is part of `_errors`
         log_scale = self.values.log_modulus[0] - self.c * start
         below = rounding + cut + self._images(eps, start)
@@ -160,11 +169,12 @@ class Line:
 
     def _blur(self, eps: Real, turned: Complex) -> Real:
         """Upper bound on delta_{Z+W} - delta_Z on the scale of this line."""
-        mu, t = self.mu, self.t[-1]
+        mu, t = self.mu, self._end
         fixed, per_eps = self._errors
         density = turned.real @ self._amplitude + (fixed + np.abs(eps)[:, None] * per_eps).sum(axis=1)
         beyond = np.exp(min(self.log_beyond, 700.0)) / (np.pi * mu * mu * t)  # Gaussian decay from t on
-        return np.asarray((1 + mu) * np.exp(mu * mu / 8) * mu * mu * (np.maximum(density, 0.0) + beyond))
+        whole = np.maximum(density, 0.0) + beyond + self.skipped_density
+        return np.asarray((1 + mu) * np.exp(mu * mu / 8) * mu * mu * whole)
 
 
 def _lattice_kernel(z: Complex, h: float, eps: Real, start: Real) -> tuple[Complex, Real, Real]:

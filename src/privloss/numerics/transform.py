@@ -34,6 +34,7 @@ class Lattice:
     unit: float
     stride: int
     offset: int
+    shift: float = 0.0  # Z itself may differ from the lattice value by this much
 
     @property
     def spacing(self) -> float:
@@ -56,6 +57,10 @@ class Vertical(Protocol):
         """An upper bound on log |exp K(c + iu)| - K(c), valid for every u >= t at once (on a lattice: for every
         t <= u <= pi/spacing)."""
 
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        """Lower bounds on K(c) - log |exp K(c + it)| on each of `count` cells of a width, from `start` on; what exceeds
+        `enough` need not be exact."""
+
 
 class Transform(Protocol):
     """K(z) = log E[exp(zZ)] of a (sub-)probability distribution."""
@@ -71,6 +76,10 @@ class Transform(Protocol):
     @property
     def lattice(self) -> Lattice | None:
         """The lattice Z lives on, if that is known and useful."""
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether a line may be evaluated at any heights, not only at equally spaced ones."""
 
     def vertical(self, c: float) -> Vertical:
         """The line Re z = c."""

@@ -1,0 +1,68 @@
+"""Parameters gathered over the steps of a plan, kind by kind: the one place where counts meet losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privloss.losses.atoms import AtomsLoss
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.bounded_range import BoundedRangeLoss, two_point
+from privloss.losses.curve import Table
+from privloss.losses.discrete import DiscreteLoss, Row
+from privloss.losses.gaussian_mixture import GaussianMixtureLoss
+from privloss.losses.laplace import LaplaceLoss
+from privloss.losses.point import PointLoss
+from privloss.numerics.small import Real
+
+
+@dataclass
+class Collected:
+    """Parameters gathered over the steps of a plan, kind by kind."""
+
+    mu_squared: list[float] = field(default_factory=list)
+    mixtures: list[tuple[float, float, int]] = field(default_factory=list)
+    laplace: list[tuple[float, int]] = field(default_factory=list)
+    atoms: list[tuple[float, float, float, int]] = field(default_factory=list)
+    points: list[tuple[float, float, float, int]] = field(default_factory=list)  # log mass, value, delta, count
+    rows: list[tuple[Row, int]] = field(default_factory=list)
+    rows_below: list[tuple[Row, Row, int]] = field(default_factory=list)  # dominating, attained
+    ranges: list[tuple[float, int]] = field(default_factory=list)  # bounded range
+    sampled: list[Table] = field(default_factory=list)
+    sampled_attained: list[tuple[float, float, int]] = field(default_factory=list)  # mixtures that stand for `sampled`
+    rho: list[float] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    others: list[PrivacyLoss] = field(default_factory=list)  # bundles that mechanisms of one's own bring along
+    theorems: dict[str, None] = field(default_factory=dict)
+    assumptions: dict[str, None] = field(default_factory=dict)
+
+    def parts(self, share: float | None = None, stand_in: bool = False) -> list[PrivacyLoss]:
+        """One bundle per kind. With a share, bounded ranges are two-point mechanisms at that place of their range."""
+        parts: list[PrivacyLoss] = []
+        if self.points:
+            log_mass, value = (math.fsum(n * p[i] for *p, _, n in self.points) for i in (0, 1))
+            single = self.points[0][2] if len(self.points) == 1 and self.points[0][3] == 1 else None
+            parts.append(PointLoss(log_mass, value, single))
+        mixtures = self.mixtures + (self.sampled_attained if stand_in else [])
+        if mixtures:
+            rate, sigma, count = columns(mixtures)
+            parts.append(GaussianMixtureLoss(rate, sigma, count))
+        if self.laplace:
+            parts.append(LaplaceLoss(*columns(self.laplace)))
+        if self.atoms:
+            parts.append(AtomsLoss(*columns(self.atoms)))
+        rows = self.rows + [(above if share is None else below, n) for above, below, n in self.rows_below]
+        if self.ranges and share is None:
+            parts.append(BoundedRangeLoss(*columns(self.ranges)))
+        elif share is not None:
+            rows += [(two_point(eps, 0.5 * eps * (1 + share)), n) for eps, n in self.ranges]
+        if rows:
+            parts.append(DiscreteLoss(tuple(r for r, _ in rows), np.array([float(n) for _, n in rows])))
+        return parts + self.others
+
+
+def columns(rows: Sequence[tuple[float, ...]]) -> list[Real]:
+    return [np.array(column, dtype=float) for column in zip(*rows, strict=True)]

@@ -1,0 +1,148 @@
+"""Mechanisms whose worst pair is a table: for each, the theorem, what is assumed, and the row.
+
+A new mechanism with finitely many losses is one file in `mechanisms` and one entry here; see docs/extending.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from privloss.errors import Unsupported
+from privloss.losses import legendre, tables
+from privloss.losses.discrete import Row
+from privloss.mechanisms.base import Mechanism
+from privloss.mechanisms.black_box import ApproxDP, PureDP
+from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff
+from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
+from privloss.mechanisms.discrete_laplace import DiscreteLaplace
+from privloss.mechanisms.exponential import Exponential, NoisyMax
+from privloss.mechanisms.laplace import Laplace
+from privloss.mechanisms.randomized_response import RandomizedResponse
+from privloss.mechanisms.truncated import TruncatedGaussian, TruncatedLaplace
+from privloss.mechanisms.unary_encoding import UnaryEncoding
+
+_LARGEST_RANGE = 500.0  # losses beyond which a density would need too many nodes
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Why the pair is worst, what is assumed (with {m} for the mechanism and {a} for the adjacency), and the pair."""
+
+    theorem: str
+    assumption: str
+    row: Callable[[Any], Row]
+
+
+def _discrete_gaussian(m: DiscreteGaussian) -> Row:
+    return tables.discrete_gaussian(m.sigma, m.sensitivity) if m.sigma > 0 else tables.REVEALED
+
+
+def _discrete_laplace(m: DiscreteLaplace) -> Row:
+    return tables.discrete_laplace(m.scale, m.sensitivity) if m.scale > 0 else tables.REVEALED
+
+
+def _laplace_range(name: str, value: float) -> float:
+    if value > _LARGEST_RANGE:
+        raise Unsupported(f"sensitivity / scale = {value:g}: {name} is supported up to {_LARGEST_RANGE:g}.")
+    return value
+
+
+def _truncated_laplace(m: TruncatedLaplace) -> Row:
+    lam = _laplace_range("truncated Laplace noise", m.sensitivity / m.scale)
+    return legendre.truncated_laplace(lam, m.bound / m.scale)
+
+
+def _truncated_gaussian(m: TruncatedGaussian) -> Row:
+    bound = m.bound / m.sigma
+    if bound > 40:
+        raise Unsupported(f"bound / sigma = {bound:g}: truncated Gaussian noise is supported up to 40; use gaussian.")
+    return legendre.truncated_gaussian(_laplace_range("truncated Gaussian noise", m.sensitivity / m.sigma), bound)
+
+
+def _response(m: RandomizedResponse) -> Row:
+    eps = m.local_epsilon
+    return tables.symmetric_response(eps, m.answers - 2, 0.0) if eps < 700 else tables.REVEALED
+
+
+def _box(m: PureDP | ApproxDP) -> Row:
+    delta = m.slack if isinstance(m, ApproxDP) else 0.0
+    return tables.symmetric_response(m.eps, 0, delta) if m.eps < 700 and delta < 1 else tables.REVEALED
+
+
+# where the dominating pair may not be attained: a pair that is
+BELOW: dict[type[Mechanism], Callable[[Any], Row]] = {Tabulated: lambda m: tables.from_vectors(m.p_below, m.q_below)}
+
+ENTRIES: dict[type[Mechanism], Entry] = {
+    DiscreteGaussian: Entry(
+        "Discrete Gaussian pair, shifted by the sensitivity (monotone likelihood ratio)",
+        "discrete-gaussian: whole-number query of sensitivity {m.sensitivity} under {a}, sigma {m.sigma:g}",
+        _discrete_gaussian,
+    ),
+    DiscreteLaplace: Entry(
+        "Discrete Laplace pair, shifted by the sensitivity (monotone likelihood ratio)",
+        "discrete-laplace: whole-number query of sensitivity {m.sensitivity} under {a}, scale {m.scale:g}",
+        _discrete_laplace,
+    ),
+    UnaryEncoding: Entry(
+        "Unary encoding: the two bits in which two answers differ (explicit pair)",
+        "unary-encoding: neighbours give different answers under {a}; an absent person's report is drawn as for some "
+        "fixed answer",
+        lambda m: tables.unary_encoding(m.p, m.q),
+    ),
+    TruncatedLaplace: Entry(
+        "Truncated Laplace pair (monotone likelihood ratio, infinite loss where supports differ)",
+        "truncated-laplace: sensitivity {m.sensitivity:g} under {a}, scale {m.scale:g}, bound {m.bound:g}",
+        _truncated_laplace,
+    ),
+    TruncatedGaussian: Entry(
+        "Truncated Gaussian pair (monotone likelihood ratio, infinite loss where supports differ)",
+        "truncated-gaussian: sensitivity {m.sensitivity:g} under {a}, sigma {m.sigma:g}, bound {m.bound:g}",
+        _truncated_gaussian,
+    ),
+    Custom: Entry(
+        "The pair as given",
+        "custom: the two vectors are the worst neighbours under {a}, in both directions; they are made to sum to one",
+        lambda m: tables.from_vectors(m.p, m.q),
+    ),
+    Tabulated: Entry(
+        "Bins: the likelihood ratio lies between its ends (dominating pair); which bin it is, post-processing (below)",
+        "tabulated: monotone likelihood ratio, exact distribution functions, worst neighbours under {a}",
+        lambda m: tables.from_vectors(m.p_above, m.q_above),
+    ),
+    TradeOff: Entry(
+        "f-DP is dominated by the pair whose trade-off curve is f (Dong, Roth, Su 2022)",
+        "trade-off: the curve holds under {a}",
+        lambda m: tables.trade_off(m.fpr, m.fnr),
+    ),
+    PrivacyProfile: Entry(
+        "(eps_i, delta_i)-DP for all i is f-DP with the largest of their curves (Dong, Roth, Su 2022)",
+        "privacy-profile: the guarantees hold under {a}",
+        lambda m: tables.privacy_profile(m.epsilons, m.deltas),
+    ),
+}
+
+# mechanisms with an engine of their own, as rows: for sampling
+SAMPLED: dict[type[Mechanism], Callable[[Any], Row]] = {
+    RandomizedResponse: _response,
+    PureDP: _box,
+    ApproxDP: _box,
+    **{kind: entry.row for kind, entry in ENTRIES.items()},
+}
+
+
+def poisson_row(mechanism: Mechanism, rate: float) -> Row | None:
+    """The row of a mechanism on a Poisson sample; None if it has no table."""
+    if isinstance(mechanism, Laplace):
+        if mechanism.scale == 0:
+            return tables.poisson(tables.REVEALED, rate)
+        lam = _laplace_range("Laplace noise on a sample", mechanism.sensitivity / mechanism.scale)
+        return legendre.Exponentials.laplace(lam).poisson(rate)
+    if isinstance(mechanism, Exponential) or (isinstance(mechanism, NoisyMax) and mechanism.noise == "gumbel"):
+        eps = _laplace_range("a bounded range on a sample", mechanism.eps)
+        return legendre.Exponentials.bounded_range(eps).poisson(rate) if eps > 0 else None
+    if isinstance(mechanism, NoisyMax):
+        return tables.poisson(_box(PureDP(mechanism.eps)), rate)
+    make = SAMPLED.get(type(mechanism))
+    return None if make is None else tables.poisson(make(mechanism), rate)

@@ -1,0 +1,62 @@
+"""Every outcome of a composition, one by one, where there are few enough: exact sums for tables used a few times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from privloss.losses.discrete import Row
+from privloss.numerics.small import Real
+
+MOST_OUTCOMES = 20_000
+
+
+def outcomes(rows: Sequence[tuple[Row, int]]) -> float:
+    """How many: for a row with m values used n times, the number of ways to split n into m counts."""
+    total = 1.0
+    for row, n in rows:
+        total *= math.exp(math.lgamma(n + len(row.values)) - math.lgamma(n + 1) - math.lgamma(len(row.values)))
+        if total > 10 * MOST_OUTCOMES:
+            return math.inf
+    return round(total)
+
+
+def whole(rows: Sequence[tuple[Row, int]]) -> Row:
+    """The composition as one row; masses are multinomial, computed in logarithms."""
+    values, logs, size, wobble = np.zeros(1), np.zeros(1), 0.0, 0.0
+    kept, kept_back = 0.0, 0.0
+    for row, n in rows:
+        with np.errstate(divide="ignore"):
+            log_masses = np.log(row.masses)
+        v, m = _splits(row.values, log_masses, n)
+        values = (values[:, None] + v).ravel()
+        logs = (logs[:, None] + m).ravel()
+        size += math.lgamma(n + 1) + n * (row.slack + 2 + float(np.abs(log_masses[np.isfinite(log_masses)]).max()))
+        wobble += n * (row.wobble + 2) * float(np.abs(row.values).max())
+        kept += n * math.log1p(-row.delta) if row.delta < 1 else -math.inf
+        kept_back += n * math.log1p(-row.back) if row.back < 1 else -math.inf
+    # the wobble of a sum is relative to its terms: take it relative to the smallest sum that matters, and no less
+    spread = wobble / max(float(np.abs(values).min()), 1e-3 * float(np.abs(values).max()), 1e-300)
+    return Row(values, np.exp(logs), -math.expm1(kept), -math.expm1(kept_back), slack=16 + 8 * size, wobble=4 + spread)
+
+
+def _splits(values: Real, log_masses: Real, n: int) -> tuple[Real, Real]:
+    """Values and log masses of n independent draws, one entry per split of n."""
+    factorials = np.array([math.lgamma(k + 1) for k in range(n + 1)])
+
+    def rest(first: int, left: int) -> tuple[Real, Real]:
+        if first == len(values) - 1:
+            return np.array([left * values[first]]), np.array([_times(left, log_masses[first]) - factorials[left]])
+        parts = [rest(first + 1, left - k) for k in range(left + 1)]
+        added = [k * values[first] + v for k, (v, _) in enumerate(parts)]
+        masses = [_times(k, log_masses[first]) - factorials[k] + m for k, (_, m) in enumerate(parts)]
+        return np.concatenate(added), np.concatenate(masses)
+
+    v, m = rest(0, n)
+    return v, m + factorials[n]
+
+
+def _times(k: int, log: float) -> float:
+    return k * float(log) if k else 0.0

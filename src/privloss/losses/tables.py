@@ -1,0 +1,165 @@
+"""Pairs on countably many outcomes, as rows: one function per mechanism, each with the reason why the pair is worst."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from privloss.errors import Unsupported
+from privloss.losses.discrete import Row
+from privloss.numerics.small import UNIT, Real
+
+_LARGEST_SIGMA, _LARGEST_SENSITIVITY = 1_000.0, 100_000
+REVEALED = Row(np.zeros(1), np.zeros(1), 1.0, 1.0)  # the output gives the record away
+_REACH = 39.0  # standard deviations beyond which e^(-x^2/2) is below the smallest double
+
+
+def from_vectors(p: Sequence[float], q: Sequence[float]) -> Row:
+    """Two vectors, each made to sum to one; outcomes that one side alone can produce have infinite loss."""
+    a, b = np.array(p, dtype=float) / math.fsum(p), np.array(q, dtype=float) / math.fsum(q)
+    both = (a > 0) & (b > 0)
+    if not np.any(both):
+        return REVEALED
+    values = np.log(a[both]) - np.log(b[both])
+    near = np.abs(values) < 0.5  # log(a/b) = log1p((a-b)/b) keeps the digits of small losses
+    values = np.where(near, np.log1p((a[both] - b[both]) / b[both]), values)
+    # where the loss is large, its logarithms are rounded on their own scale
+    size = np.abs(np.log(a[both])) + np.abs(np.log(b[both]))
+    wobble = 4.0 + float(np.max(np.where(near, 0.0, 2 * size / np.maximum(np.abs(values), 0.5))))
+    return Row(values, a[both], math.fsum(a[~both]), math.fsum(b[~both]), slack=4.0, wobble=wobble)
+
+
+def symmetric_response(eps: float, others: float, delta: float) -> Row:
+    """Randomised response with `others` answers that say nothing, and delta of certain disclosure, as a row."""
+    share = (1 - delta) / (1 + (others + 1) * math.exp(-eps))
+    values, masses = [eps, -eps], [share, share * math.exp(-eps)]
+    if others > 0:
+        values.append(0.0)
+        masses.append(others * share * math.exp(-eps))
+    return Row(np.array(values), np.array(masses), delta, delta)
+
+
+def unary_encoding(p: float, q: float) -> Row:
+    """The bits of two answers: (1,0) against (0,1); other bits have the same law (post-processing may drop them)."""
+    one, two = (
+        [p * (1 - q), p * q, (1 - p) * (1 - q), (1 - p) * q],
+        [q * (1 - p), q * p, (1 - q) * (1 - p), (1 - q) * p],
+    )
+    return from_vectors([one[0], one[1] + one[2], one[3]], [two[0], two[1] + two[2], two[3]])
+
+
+def discrete_laplace(scale: float, sensitivity: int) -> Row:
+    """e^-|k-D|/s against e^-|k|/s: losses (2k - D)/s for 0 <= k <= D, the ends holding both tails.
+
+    A monotone likelihood ratio: the shift by the full sensitivity is worst (it composes smaller shifts, and each extra
+    shift is a further step in the same direction).
+    """
+    if sensitivity > _LARGEST_SENSITIVITY:
+        raise Unsupported(f"sensitivity = {sensitivity!r}: discrete Laplace is supported up to {_LARGEST_SENSITIVITY}.")
+    a = 1 / scale
+    k = np.arange(sensitivity + 1)
+    masses = math.tanh(0.5 * a) * np.exp(-a * (sensitivity - k))
+    tail = 1 / (1 + math.exp(-a))
+    masses[-1], masses[0] = tail, tail * math.exp(-a * sensitivity)
+    return Row((2.0 * k - sensitivity) * a, masses, slack=8.0 + 4 * a * sensitivity, wobble=2.0)
+
+
+def discrete_gaussian(sigma: float, sensitivity: int) -> Row:
+    """e^-(k-D)^2/2s^2 against e^-k^2/2s^2: losses (2k - D) D/2s^2; tails beyond 39 sigma are bounded, not summed.
+
+    Tilting by e^(cZ) moves the centre to (c+1) D, so the part beyond R is at most e^(c(c+1)D^2/2s^2) times
+    e^(-g^2/2s^2) (1 + s^2/g), g = R - (c+1) D.
+    """
+    if sigma > _LARGEST_SIGMA:
+        raise Unsupported(f"sigma = {sigma!r}: the discrete Gaussian is supported up to {_LARGEST_SIGMA:g}.")
+    reach = math.ceil(_REACH * sigma) + 1
+    k = np.arange(sensitivity - reach, reach + 1)
+    if len(k) < 2:  # so little noise that both sides cannot be confused
+        return REVEALED
+    centre = np.arange(-reach, reach + 1)
+    weight = np.exp(-0.5 * (centre / sigma) ** 2)
+    masses = np.exp(-0.5 * ((k - sensitivity) / sigma) ** 2) / math.fsum(weight)
+    unit = sensitivity / (2 * sigma**2)
+
+    def tail(c: float, t: Real) -> Real:
+        gap = reach - (c + 1) * sensitivity
+        if gap <= sigma:
+            return np.full_like(t, np.inf)
+        log = c * (c + 1) * sensitivity**2 / (2 * sigma**2) - 0.5 * (gap / sigma) ** 2 + math.log1p(sigma**2 / gap)
+        # and the other end, where the loss is negative: at most its P-mass
+        rest = -0.5 * (reach / sigma) ** 2 + math.log1p(sigma**2 / reach)
+        return np.full_like(t, math.exp(min(np.logaddexp(log, rest) + math.log(2.0), 700.0)))
+
+    rho = sensitivity**2 / (2 * sigma**2) * (1 + 8 * UNIT)  # Canonne, Kamath, Steinke 2020, Thm. 4
+    slack = 16 + len(k) / 1000 + 4 * (_REACH + sensitivity / sigma) ** 2
+    return Row((2.0 * k - sensitivity) * unit, masses, slack=slack, wobble=4.0, missing=(tail, tail), rho=rho)
+
+
+def trade_off(fpr: Sequence[float], fnr: Sequence[float]) -> Row:
+    """The pair whose trade-off curve is the polygon: a segment of slope -s has Q-mass dx, P-mass s dx.
+
+    f-DP means that no test does better than f, so the pair with this very curve dominates (Dong, Roth, Su 2022).
+    """
+    x, y = np.array(fpr), np.array(fnr)
+    p, q = np.maximum(-np.diff(y), 0.0), np.diff(x)
+    return from_vectors([*p, 1 - y[0]], [*q, 0.0]) if y[0] < 1 else from_vectors(list(p), list(q))
+
+
+def privacy_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> Row:
+    """(eps_i, delta_i)-DP is f_i-DP with f_i(a) = max(0, 1 - delta_i - e^eps_i a, e^-eps_i (1 - delta_i - a)); so the
+    mechanism is f-DP with f the largest of all these lines. f is its own inverse: each steep segment (loss eps_i,
+    Q-mass dx, P-mass e^eps_i dx) has a mirror image, and they meet where f(a) = a."""
+    usable = [(d, e) for e, d in zip(epsilons, deltas, strict=True) if e <= 700]  # leaving a line out is safe
+    if not usable or min(usable)[0] >= 1:
+        return REVEALED
+    delta, eps = min(usable)
+    start, segments, lost = 0.0, [], delta
+    while True:
+        grown = math.exp(eps)
+        meet = (1 - delta) / (1 + grown)
+        crossings = [((d - delta) / (grown - math.exp(e)), e, d) for d, e in usable if e < eps]
+        crossing = min(((x, e, d) for x, e, d in crossings if x >= start), default=(math.inf, 0.0, 0.0))
+        end = min(crossing[0], meet)
+        if end > start:
+            segments.append((eps, end - start))
+        if crossing[0] >= meet:
+            break
+        start, eps, delta = crossing
+    values = np.array([v for e, _ in segments for v in (e, -e)])
+    masses = np.array([m for e, dx in segments for m in (math.exp(e) * dx, dx)])
+    return Row(values, masses * ((1 - lost) / math.fsum(masses)), lost, lost, slack=64.0, wobble=1.0)
+
+
+def poisson(row: Row, rate: float) -> Row:
+    """(1-q)Q + qP against Q, from the row of P against Q (Zhu, Dong, Wang 2022, Thm. 11).
+
+    Outcomes that only Q produces keep the loss log(1-q); those that only P produces stay infinite, with mass q delta.
+    Tails: r' <= max(1, r), so what is missing is at most what was missing of P and of Q.
+    """
+    if row.density is not None:
+        raise Unsupported("a Poisson sample of this noise: has no proven pair implemented yet.")
+    values = np.log1p(rate * np.expm1(np.minimum(row.values, 600.0)))
+    values = np.where(row.values > 600, row.values + math.log(rate), values)
+    masses = row.masses * np.exp(values - row.values)
+    if row.back > 0:
+        values, masses = np.append(values, math.log1p(-rate)), np.append(masses, row.back * (1 - rate))
+    top = float(np.abs(row.values).max())
+    missing = None
+    if row.missing is not None:
+        forth, back = row.missing
+
+        def tail(c: float, t: Real) -> Real:
+            return forth(c, t) + 2 * back(0.0, t)
+
+        def tail_back(c: float, t: Real) -> Real:  # r'^-c <= (1-q)^-c
+            return (forth(0.0, t) + back(0.0, t)) * math.exp(min(-(c + 1) * math.log1p(-rate), 700.0))
+
+        missing = (tail, tail_back)
+    # a relative error of v grows by v (dv'/dv) / v'
+    sampled = values[: len(row.values)]
+    growth = np.abs(row.values * rate * np.exp(row.values - sampled)) / np.maximum(np.abs(sampled), 1e-300)
+    wobble = row.wobble * max(1.0, float(growth[row.values != 0].max(initial=1.0))) + 8
+    slack = row.slack + 8 + 2 * row.wobble * (1 + top)
+    return Row(values, masses, rate * row.delta, 0.0, slack, wobble, missing)
