@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import resource
 import statistics
 import time
@@ -49,9 +50,20 @@ def ours(step: dict[str, Any], delta: float) -> tuple[float, float]:
 def dp_accounting(step: dict[str, Any], delta: float) -> tuple[float, float]:
     import dp_accounting as dp
 
-    if step["mechanism"] == "gaussian":
+    found = dp.pld.privacy_loss_distribution
+    kind, size = step["mechanism"], step.get("sensitivity", 1)
+    if kind == "discrete-gaussian":
+        pld = found.from_discrete_gaussian_mechanism(step["sigma"], sensitivity=size)
+        return 0.0, pld.self_compose(step["count"]).get_epsilon_for_delta(delta)
+    if kind == "discrete-laplace":
+        pld = found.from_discrete_laplace_mechanism(1 / step["scale"], sensitivity=size)
+        return 0.0, pld.self_compose(step["count"]).get_epsilon_for_delta(delta)
+    if kind == "laplace" and "sampling" in step:
+        pld = found.from_laplace_mechanism(step["scale"], sampling_prob=step["sampling"]["rate"])
+        return 0.0, pld.self_compose(step["count"]).get_epsilon_for_delta(delta)
+    if kind == "gaussian":
         event: Any = dp.GaussianDpEvent(step["noise_multiplier"])
-    elif step["mechanism"] == "laplace":
+    elif kind == "laplace":
         event = dp.LaplaceDpEvent(step["scale"])
     else:
         pld = dp.pld.privacy_loss_distribution.from_privacy_parameters(
@@ -72,6 +84,10 @@ def prv_accountant(step: dict[str, Any], delta: float) -> tuple[float, float]:
         PureDPMechanism,
     )
 
+    if step["mechanism"] not in ("gaussian", "laplace", "pure-dp") or (
+        step["mechanism"] == "laplace" and "sampling" in step
+    ):
+        raise NotImplementedError("no such mechanism")
     if step["mechanism"] == "gaussian":
         rate = step["sampling"]["rate"] if "sampling" in step else 1.0
         prv: Any = PoissonSubsampledGaussianMechanism(
@@ -92,7 +108,7 @@ TOOLS: dict[str, Ask] = {"privloss": ours, "dp-accounting": dp_accounting, "prv-
 
 def varied(step: dict[str, Any], repetition: int) -> dict[str, Any]:
     """The same step with its noise changed in the sixth digit."""
-    key = "noise_multiplier" if "noise_multiplier" in step else "scale" if "scale" in step else "epsilon"
+    key = next(k for k in ("noise_multiplier", "sigma", "scale", "epsilon") if k in step)
     return {**step, key: step[key] * (1 + 1e-6 * (repetition + 1))}
 
 
@@ -165,7 +181,10 @@ def scaling() -> list[tuple[int, float]]:
 
 
 def markdown(
-    results: dict[str, dict[str, Measured]], steps: list[tuple[int, float]], thousand: tuple[float, float]
+    results: dict[str, dict[str, Measured]],
+    steps: list[tuple[int, float]],
+    thousand: tuple[float, float],
+    boxes: dict[tuple[int, int | None], tuple[float, float, float, float]],
 ) -> str:
     cases = {c["name"]: c for c in json.loads(CASES.read_text())["cases"]}
     lines = [
@@ -197,6 +216,14 @@ def markdown(
         f"\n1000 different steps (rate, sigma) composed once each: {thousand[0]:.2f} s, "
         f"relative width {thousand[1]:.0e}."
     )
+    lines += [
+        "",
+        "| unequal boxes | privloss, s | relative width | dp-accounting, time ratio | its error |",
+        "|---|---|---|---|---|",
+    ]
+    for (count, digits), (mine, width, theirs, error) in boxes.items():
+        kind = f"{count}, {f'{digits} decimals' if digits else 'any doubles'}"
+        lines.append(f"| {kind} | {mine:.2f} | {width:.0e} | {theirs / mine:.0f}x | {error:+.0e} |")
     return "\n".join(lines) + "\n"
 
 
@@ -208,6 +235,35 @@ def thousand_different() -> tuple[float, float]:
     start = time.perf_counter()
     bound = plan.epsilon(case["delta"])
     return time.perf_counter() - start, bound.relative_width
+
+
+def different_boxes(count: int, digits: int | None) -> tuple[float, float, float, float]:
+    """Unequal pure-DP boxes: our seconds, relative width, dp-accounting's seconds at its default grid, its excess."""
+    import dp_accounting as dp
+
+    import privloss as pl
+
+    rng = random.Random(count)
+    drawn = [rng.uniform(0.001, 0.1) for _ in range(count)]
+    eps = [round(e, digits) for e in drawn] if digits else drawn
+    times = []
+    for i in range(3):
+        moved = [e + i * 1e-4 for e in eps] if digits else [e * (1 + 1e-6 * i) for e in eps]
+        plan = pl.composition.boxes([round(e, digits) for e in moved] if digits else moved)
+        start = time.perf_counter()
+        bound = plan.epsilon(1e-6)
+        times.append(time.perf_counter() - start)
+        if i == 0:
+            answer = bound
+    start = time.perf_counter()
+    found = dp.pld.privacy_loss_distribution
+    total = found.identity()
+    for e in eps:
+        parameters = dp.pld.common.DifferentialPrivacyParameters(e, 0)
+        total = total.compose(found.from_privacy_parameters(parameters))
+    theirs = total.get_epsilon_for_delta(1e-6)
+    spent = time.perf_counter() - start
+    return statistics.median(times), answer.relative_width, spent, theirs / answer.upper - 1
 
 
 def picture(results: dict[str, dict[str, Measured]], path: Path) -> None:
@@ -253,7 +309,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_GB * 2**30, MEMORY_GB * 2**30))
     results = run()
-    text = markdown(results, scaling(), thousand_different())
+    boxes = {(n, d): different_boxes(n, d) for n in (50, 500) for d in (4, None)}
+    text = markdown(results, scaling(), thousand_different(), boxes)
     (HERE / "results.md").write_text(text)
     into_readme(text)
     picture(results, HERE / "results.png")
