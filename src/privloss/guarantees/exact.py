@@ -39,6 +39,7 @@ BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
+_GOOD = 1e-9  # relative width from which a closed form needs no second opinion
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
 
@@ -144,7 +145,7 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
         lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
         return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",)), None
     closed = _closed_epsilon(loss, level) if loss.solved_by_closed_form else None
-    if closed is not None and closed.relative_width < 1e-11:
+    if closed is not None and closed.relative_width < _GOOD:
         return closed, None
     try:
         solved = epsilon_bounds(loss, level, tolerance)

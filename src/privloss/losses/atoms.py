@@ -22,7 +22,6 @@ from privloss.losses.common_lattice import Steps, common_lattice
 from privloss.losses.discrete import Row
 from privloss.losses.tables import symmetric_response
 from privloss.numerics.small import UNIT, Complex, Real, log1p_polar
-from privloss.numerics.sparse import fall_below
 from privloss.numerics.transform import Lattice, LineValues, TooExpensive
 
 _MAX_WORK = 60_000_000
@@ -169,24 +168,30 @@ class _Vertical:
         Rows are added until a cell has fallen far enough: with thousands of rows most cells need but a few of them.
         """
         loss, total = self.loss, np.zeros(count)
-        open_cells = np.arange(count)
-        first = 0
+        open_cells, first = np.arange(count), 0
         while first < len(loss.eps) and len(open_cells):
             rows = slice(first, first + max(4, min(_ROWS, _MAX_BLOCK // len(open_cells))))
-            first = rows.stop
             eps, others, times = (a[rows, None] for a in (loss.eps, loss.others, loss.count))
             down, zero = np.exp(-eps * (1 + 2 * self.c)), others * np.exp(-eps * (1 + self.c))
             whole = 1 + down + zero
-            mean = (1 - down) / whole
-            variance = eps**2 * np.minimum((1 + down) / whole - mean**2 + 1e-12, 1.0)
-            most = np.zeros((1, 1))
-            for edge in (start + width * open_cells, start + width * (open_cells + 1)):
-                sine = np.sin(0.5 * eps * edge) ** 2
-                squares = 1 - (16 * down * sine * (1 - sine) + 4 * zero * (1 + down) * sine) / whole**2
-                # sin of an argument rounded by a few units is off by that much
-                most = np.maximum(most, squares + 64 * UNIT * (1 + eps * edge))
-            total[open_cells] += (times * fall_below(most, variance, width)).sum(axis=0)
+            variance = eps**2 * np.minimum((1 + down) / whole - ((1 - down) / whole) ** 2 + 1e-12, 1.0)
+            # sin of an argument rounded by a few units is off by that much
+            wrong = 64 * UNIT * (1 + eps * (start + width * count))
+            if len(open_cells) > count / 10:  # take them from a table of all edges, which are equally spaced
+                squares = _modulus(down, zero, whole, _half_sines(0.5 * eps, start, width, count + 1))
+                most = np.maximum(squares[:, 1:], squares[:, :-1])[:, open_cells]
+            else:
+                edges = (start + width * (open_cells + k) for k in (0, 1))
+                most = np.maximum(*(_modulus(down, zero, whole, np.sin(0.5 * eps * t) ** 2) for t in edges))
+            most = most + wrong + 0.25 * width**2 * variance
+            most = np.minimum(most * (1 + 1e-12), 1.0)
+            if np.all(times == 1):  # one logarithm for all of them
+                fall = -0.5 * np.log(np.maximum(np.prod(most, axis=0), 1e-300))
+            else:
+                fall = -0.5 * (times * np.log(np.maximum(most, 1e-300))).sum(axis=0)
+            total[open_cells] += fall * (1 - 1e-12)
             open_cells = open_cells[total[open_cells] < enough]
+            first = rows.stop
         return total
 
     def decay(self, t: float) -> float:
@@ -199,6 +204,21 @@ class _Vertical:
         re, _, error = _k(self.loss.eps, self.loss.others, self.c + 1j * heights)
         fall = (re + error)[:, 1:].max(axis=1) - (re - error)[:, 0]
         return float(self.loss.count @ np.minimum(fall, 0.0))
+
+
+def _half_sines(half: Real, start: float, width: float, count: int) -> Real:
+    """sin^2(half * (start + k width)) for k < count, by angle addition: two short tables instead of a long one."""
+    block = math.isqrt(count) + 1
+    coarse = half * (start + width * block * np.arange(block))
+    fine = half * (width * np.arange(block))
+    sine = np.sin(coarse)[:, :, None] * np.cos(fine)[:, None, :] + np.cos(coarse)[:, :, None] * np.sin(fine)[:, None, :]
+    return np.asarray(sine.reshape(len(half), -1)[:, :count] ** 2)
+
+
+def _modulus(down: Real, zero: Real, whole: Real, sine: Real) -> Real:
+    """|M(c+it)/M(c)|^2 from sin^2(eps t/2)."""
+    plain = 16 * down / whole**2 * sine * (1 - sine)
+    return np.asarray(1 - plain if not np.any(zero) else 1 - plain - 4 * zero * (1 + down) / whole**2 * sine)
 
 
 def _k(eps: Real, others: Real, z: Complex) -> tuple[Real, Real, Real]:

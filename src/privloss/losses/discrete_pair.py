@@ -91,7 +91,7 @@ class DiscretePair(Pair):
             here = [i for i in range(len(self.p)) if self.log_ratio(i) == z and self.p[i] + self.q[i] > 0]
             under_p, under_q = math.fsum(self.p[i] for i in here), math.fsum(self.q[i] for i in here)
             if used + under_q >= rate:
-                coin = (rate - used) / under_q
+                coin = min((rate - used) / under_q, 1.0) if under_q > 0 else 1.0
                 return NeymanPearson(z, coin, min(power + coin * under_p, 1.0))
             power, used = power + under_p, used + under_q
         return NeymanPearson(-math.inf, 1.0, 1.0)

@@ -49,6 +49,8 @@ class GaussianLoss(PrivacyLoss):
         if relative < 1e-12:
             return low - _SLACK * abs(low), high + _SLACK * abs(high)
         try:
+            if self.mu_squared < 1e-200:
+                raise TooExpensive("hardly any loss at all")
             return delta_bounds(self, eps, 1e-13)[0]
         except TooExpensive:  # absurdly far out: kappa(c) e^(K(c) - c eps) at the Gaussian saddle
             c = max(eps / self.mu_squared - 0.5, 1e-3)

@@ -201,12 +201,13 @@ def _safe_ends(line: Line, level: tuple[float, float], root: float, up: float, d
     """Step away from the root until delta_upper(upper) <= delta and delta_lower(lower) >= delta."""
     least = max(2 * UNIT * abs(root), 1e-300)
     up, down = max(up, least), max(down, least)
-    for _ in range(80):
+    for attempt in range(30):
         reading = line.read(np.array([root + up, root - down]))
         high_met = bool(reading.log_upper()[0] <= level[0])
         low_met = bool(reading.log_lower()[1] >= level[1])
         if high_met and low_met:
             return root + up, root - down
-        up *= 1.0 if high_met else 2.0
-        down *= 1.0 if low_met else 2.0
+        stride = 2.0 if attempt < 8 else 16.0  # further off than the errors say: hurry
+        up *= 1.0 if high_met else stride
+        down *= 1.0 if low_met else stride
     return root + up if high_met else math.inf, root - down if low_met else -math.inf

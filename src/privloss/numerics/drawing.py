@@ -12,15 +12,16 @@ import numpy as np
 from privloss.numerics.line import Line
 from privloss.numerics.saddle import Saddle
 from privloss.numerics.small import UNIT, Real
-from privloss.numerics.sparse import worthwhile
+from privloss.numerics.sparse import MAX_CELLS, worthwhile
 from privloss.numerics.transform import Lattice, LineValues, TooExpensive, Transform, Vertical, log_kappa
 
 MAX_NODES = 100_000
 _BLUR_NODES = (250_000, 120_000, 60_000, 30_000, 15_000, 4_000)
 _SHORT = 2_000  # nodes beyond which it pays to leave some out
+_ATTEMPTS = 12  # doublings of a blur
 _CHEAP = 64  # nodes below which more digits than asked for come free
 _FINEST, _COARSEST = 1e-13, 1e-4
-_BLUR_GOAL = 1e-8  # accuracy of the line once a blur limits the width anyway
+_BLUR_SHARE, _FINEST_BLUR = 20.0, 1e-11  # a blur may cost this many times the goal: its price is many nodes
 _STEPS = np.array([-5.0, 1.0, 2.5, 6.0])  # where to look for image bounds, in units of the saddle's width
 
 
@@ -70,7 +71,8 @@ def draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line:
         t = step * np.arange(cut.nodes + 1)
         drawn = _Drawn(t, vertical.line(t, math.exp(-finest)), cut.log_beyond)
     else:
-        drawn, lattice = _long_line(transform, vertical, saddle, step, last, need, share)
+        blur = -math.log(min(max(_BLUR_SHARE * goal, _FINEST_BLUR), _COARSEST))
+        drawn, lattice = _long_line(transform, vertical, saddle, step, last, (need, blur), share)
     at_c, mu = float(drawn.values.log_modulus[0]), drawn.mu
     blur_growth = 0.5 * mu * mu * points * (points + 1) * (1 + 8 * UNIT)
     return Line(
@@ -105,15 +107,21 @@ class _Drawn:
 
 
 def _long_line(
-    transform: Transform, vertical: Vertical, saddle: Saddle, step: float, last: float, need: float, share: float
+    transform: Transform,
+    vertical: Vertical,
+    saddle: Saddle,
+    step: float,
+    last: float,
+    needs: tuple[float, float],
+    share: float,
 ) -> tuple[_Drawn, Lattice | None]:
     """A line that does not die out soon: on the lattice if that is affordable, otherwise blurred."""
     if transform.lattice is not None and transform.pointwise:
         with contextlib.suppress(TooExpensive):
-            budget = math.exp(share - need)
+            budget = math.exp(share - needs[0])
             return _on_lattice(vertical, saddle.c, step, int(last), saddle.curvature, budget), transform.lattice
     draw = _blurred_sparse if transform.pointwise else _blurred
-    return draw(transform, saddle, step, min(need, -math.log(_BLUR_GOAL)), share), None
+    return draw(transform, saddle, step, needs[1], share), None
 
 
 def _on_lattice(vertical: Vertical, c: float, step: float, last: int, variance: float, budget: float) -> _Drawn:
@@ -133,7 +141,7 @@ def _blurred(transform: Transform, saddle: Saddle, step: float, need: float, sha
         vertical = transform.blurred(mu).vertical(saddle.c)
         t = step * np.arange(nodes + 1)
         try:
-            return _Drawn(t, vertical.line(t, _BLUR_GOAL * 1e-2), vertical.decay(height), mu)
+            return _Drawn(t, vertical.line(t, 1e-10), vertical.decay(height), mu)
         except TooExpensive:
             continue
     raise TooExpensive("no blur is small enough")
@@ -146,7 +154,11 @@ def _blurred_sparse(transform: Transform, saddle: Saddle, step: float, need: flo
     """
     c = saddle.c
     mu = math.sqrt(math.exp(-need) / (c * (c + 1)))
-    while mu * c < 1.0:
+    widest = max(step, 2 / math.sqrt(saddle.curvature))  # of a cell: fewer than MAX_CELLS of them reach the height
+    mu = max(mu, math.sqrt(2 * max(need - share, 1.0)) / (MAX_CELLS * widest))
+    for _ in range(_ATTEMPTS):
+        if not mu * c < 1.0:
+            break
         # e^(-mu^2 height^2/2) / (pi height) = e^(share - need), nearly
         height = math.sqrt(2 * max(need - share - math.log(math.pi / mu), 1.0)) / mu
         last = math.ceil(height / step)
@@ -154,7 +166,7 @@ def _blurred_sparse(transform: Transform, saddle: Saddle, step: float, need: flo
             vertical = transform.blurred(mu).vertical(c)
             nodes = worthwhile(vertical, c, step, last, saddle.curvature, math.exp(share - need))
             t = step * nodes.index
-            values = vertical.line(t, _BLUR_GOAL * 1e-2)
+            values = vertical.line(t, 1e-10)
         except TooExpensive:
             mu *= 2.0
             continue

@@ -52,16 +52,16 @@ def _first_sure(excess: Callable[[float], float], start: float) -> float:
 
 def _last_sure(surplus: Callable[[float], float], start: float) -> float:
     """An x <= start with surplus(x) >= 0 for certain, close to the last one, or 0; surplus falls."""
-    x, step = start, 2e-16
+    x, beyond, step, factor = start, start, 2e-16, 16.0
     while not surplus(x) >= 0:
-        if step >= 1:
-            x = x / 16 if x > 1e-300 else 0.0
-        else:
-            x, step = start * (1 - step), 2 * step
-        if x == 0.0:
+        beyond = x
+        if step < 1:
+            x, step = start * (1 - step), 4 * step
+        else:  # far off: ever longer strides
+            x, factor = x / factor, min(factor * factor, 1e100)
+        if x < 1e-300:
             return 0.0
-    beyond = start * (1 - max(step / 4, 0.0)) if step < 1 else min(16 * x, start)
-    for _ in range(4):  # the last step was a doubling: take some of it back
+    for _ in range(4):  # the last stride was a long one: take some of it back
         middle = 0.5 * (x + beyond)
         x, beyond = (middle, beyond) if x < middle < beyond and surplus(middle) >= 0 else (x, middle)
     return x

@@ -19,7 +19,7 @@ import numpy.typing
 from privloss.numerics.small import Real
 from privloss.numerics.transform import TooExpensive, Vertical
 
-_MAX_CELLS = 1_000_000
+MAX_CELLS = 1_000_000
 _MAX_NODES = 400_000
 _CHUNK = 65_536
 
@@ -46,7 +46,7 @@ def worthwhile(
     """Nodes 0..last but for those that together add less than `budget` to the sum over 1/t^2."""
     per_cell = max(1, int(2.0 / math.sqrt(max(variance, 1e-300)) / step))
     cells = last // per_cell + 1
-    if cells > _MAX_CELLS:
+    if cells > MAX_CELLS:
         raise TooExpensive(f"{cells} cells")
     width = per_cell * step
     # a cell that falls this far cannot matter: all of them together stay within a tenth of the budget
