@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import subprocess
@@ -49,3 +50,19 @@ def test_examples_match_the_schema() -> None:
 
 def test_there_are_commands() -> None:
     assert len(COMMANDS) >= 5
+
+
+def test_extending_runs() -> None:
+    """docs/extending.md: both examples run, and the new mechanism answers like its enumeration."""
+    text = (ROOT / "docs" / "extending.md").read_text()
+    space: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "extending.md", "exec", dont_inherit=True), space)
+    made, pair = space["Wrapped"](scale=2.0, modulus=8), space["wrapped_pair"]  # type: ignore[operator]
+    p, q = pair(made)  # type: ignore[operator]
+    for eps in (0.0, 0.2):
+        truth = sum(max(a - math.exp(eps) * b, 0.0) for a, b in zip(p, q, strict=True))
+        assert made.delta(eps).upper == pytest.approx(truth, rel=1e-9)
+    assert made.explain(delta=1e-6).theorems[0].startswith("Wrapped discrete Laplace")
+    with pytest.raises(pl.InvalidInput, match="modulus = 0"):
+        space["Wrapped"](scale=2.0, modulus=0)  # type: ignore[operator]
