@@ -140,6 +140,20 @@ def test_more_noise() -> None:
     assert louder.epsilon(1e-5).upper < plan.epsilon(1e-5).lower
 
 
+def test_compare_of_tables_has_no_price() -> None:
+    rows = compare(pl.Custom([0.6, 0.4], [0.5, 0.5]) * 20, 1e-5)
+    assert all(r.noise is None for r in rows)
+    assert rows[0].epsilon > rows[-1].epsilon
+
+
+def test_compare_of_newer_mechanisms() -> None:
+    plan = pl.DiscreteGaussian(4.0) * 5 + pl.Exponential(0.1) * 5 + pl.ZCDP(0.01, 1e-9)
+    for row in compare(plan, 1e-5, noise=False):
+        assert row.epsilon >= plan.epsilon(1e-5).lower
+    louder = with_noise(pl.DiscreteLaplace(2.0) + pl.NoisyMax(0.5) + pl.PrivacyProfile([1.0], [1e-6]), 2.0)
+    assert louder == pl.DiscreteLaplace(4.0) + pl.NoisyMax(0.25) + pl.PrivacyProfile([0.5], [1e-6])
+
+
 def test_compare_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "plan.json"
     path.write_text((pl.PureDP(0.1) * 100).to_json())

@@ -33,11 +33,16 @@ from privloss.errors import Unsupported
 from privloss.guarantees import composition, conversion, subsampling
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
+from privloss.mechanisms.custom import PrivacyProfile
+from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
+from privloss.mechanisms.discrete_laplace import DiscreteLaplace
+from privloss.mechanisms.exponential import Exponential, NoisyMax
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
 from privloss.mechanisms.sampling import PoissonSampled
+from privloss.mechanisms.truncated import TruncatedGaussian, TruncatedLaplace
 from privloss.numerics import check
 
 ORDERS = tuple(float(a) for a in 1 + np.geomspace(0.05, 1024, 48))
@@ -67,16 +72,17 @@ def compare(
     target = check.number("delta", delta, low=0, high=1, above=True)
     chosen = plan if adjacency is None else plan.under(adjacency)
     truth = chosen.epsilon(target).upper
+    priced = noise and 0 < truth < math.inf and _has_noise(chosen)
     rows = []
     for i, (bound, theorem, route) in enumerate(ROUTES):
         value = _value(route, chosen, target)
         if math.isfinite(value):
-            factor = _noise_for(route, chosen, target, truth) if noise and 0 < truth < math.inf else None
+            factor = _noise_for(route, chosen, target, truth) if priced else None
             rows.append(Row(bound, theorem, value, factor))
         if progress is not None:
             progress(i + 1, len(ROUTES))
     rows.sort(key=lambda r: -r.epsilon)
-    return [*rows, Row("exact", "Thm. privloss_composition, Prop. privloss_adp", truth, 1.0 if noise else None)]
+    return [*rows, Row("exact", "Thm. privloss_composition, Prop. privloss_adp", truth, 1.0 if priced else None)]
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class _Facts:
     def without_slack(self) -> tuple[Plan, float]:
         """Boxes with their delta taken out, and what is left of delta (Lem. decomposition: a union bound)."""
         used = math.fsum(n * _slack(m) for m, n in self.plan.steps)
-        steps = [(PureDP(m.eps) if isinstance(m, ApproxDP) else m, n) for m, n in self.plan.steps]
+        steps = [(_without_slack(m), n) for m, n in self.plan.steps]
         return Plan.of(*steps, adjacency=self.plan.adjacency), (self.delta - used) * (1 - 1e-15) if used else self.delta
 
     @cached_property
@@ -141,7 +147,16 @@ class _Facts:
 
 
 def _slack(mechanism: Mechanism) -> float:
-    return mechanism.slack if isinstance(mechanism, ApproxDP) else 0.0
+    return mechanism.slack if isinstance(mechanism, (ApproxDP, ZCDP)) else 0.0
+
+
+def _without_slack(mechanism: Mechanism) -> Mechanism:
+    match mechanism:
+        case ApproxDP():
+            return PureDP(mechanism.eps)
+        case ZCDP():
+            return ZCDP(mechanism.rho)
+    return mechanism
 
 
 Route = Callable[[_Facts], float]
@@ -242,6 +257,15 @@ def _noise_for(route: Route, plan: Plan, delta: float, truth: float) -> float | 
     return math.exp(brentq(excess, before, high, xtol=1e-4)) if high > 0 else 1.0
 
 
+def _has_noise(plan: Plan) -> bool:
+    """Whether every step can be made noisier (tables cannot)."""
+    try:
+        with_noise(plan, 1.0)
+    except Unsupported:
+        return False
+    return True
+
+
 def with_noise(plan: Plan, factor: float) -> Plan:
     """The plan with all noise multiplied by a factor."""
     return Plan.of(*((_louder(m, factor), n) for m, n in plan.steps), adjacency=plan.adjacency)
@@ -257,12 +281,22 @@ def _louder(mechanism: Mechanism, factor: float) -> Mechanism:
             return Laplace(mechanism.scale * factor, mechanism.sensitivity)
         case RandomizedResponse():
             return RandomizedResponse(epsilon=min(mechanism.local_epsilon / factor, 1e300), answers=mechanism.answers)
+        case DiscreteGaussian() | TruncatedGaussian():
+            return dataclasses.replace(mechanism, sigma=mechanism.sigma * factor)
+        case DiscreteLaplace() | TruncatedLaplace():
+            return dataclasses.replace(mechanism, scale=mechanism.scale * factor)
+        case Exponential():
+            return Exponential(mechanism.eps / factor)
+        case NoisyMax():
+            return NoisyMax(mechanism.eps / factor, mechanism.noise)
+        case PrivacyProfile():
+            return PrivacyProfile([e / factor for e in mechanism.epsilons], mechanism.deltas)
         case PureDP():
             return PureDP(mechanism.eps / factor)
         case ApproxDP():
             return ApproxDP(mechanism.eps / factor, mechanism.slack)
         case ZCDP():
-            return ZCDP(mechanism.rho / factor**2)
+            return ZCDP(mechanism.rho / factor**2, mechanism.slack)
         case GDP():
             return GDP(mechanism.mu / factor)
         case RDP():
