@@ -260,7 +260,14 @@ def test_profiles_and_trade_offs() -> None:
     fnr = [float(stats.norm.cdf(stats.norm.isf(a) - 1)) if 0 < a < 1 else 1.0 - a for a in fpr]
     polygon = (pl.TradeOff(fpr, fnr) * 1).delta(1.0)
     assert polygon.upper == pytest.approx(pl.GDP(1.0).delta(1.0).upper, rel=1e-3)
-    assert pl.TradeOff([0.0, 0.5, 1.0], [0.9, 0.2, 0.0]).delta(100.0).lower == pytest.approx(0.1)
+    assert pl.TradeOff([0.0, 0.3, 0.9, 1.0], [0.9, 0.3, 0.0, 0.0]).delta(100.0).lower == pytest.approx(0.1)
+    # neighbours may be taken in either order: of a curve and its inverse the larger binds
+    lopsided, turned = (
+        pl.TradeOff([0.0, 0.5, 1.0], [0.9, 0.2, 0.0]),
+        pl.TradeOff([0.0, 0.2, 0.9, 1.0], [1.0, 0.5, 0.0, 0.0]),
+    )
+    assert lopsided.delta(0.3).upper == pytest.approx(turned.delta(0.3).upper, rel=1e-9)
+    assert lopsided.delta(100.0).upper == 0
 
 
 def test_tabulated_distributions_hold_the_truth() -> None:
@@ -406,3 +413,44 @@ def test_pairs_of_products() -> None:
     for a in answers:
         assert a.lower <= answers[0].upper
         assert answers[0].lower <= a.upper
+
+
+@pytest.mark.parametrize(
+    ("plan", "eps", "truth"),
+    [
+        (pl.TruncatedLaplace(1.0, 3.0, 1e-8) * 3, 100.0, 7.859354510926e-10),
+        (pl.TruncatedGaussian(1.0, 3.0, 1e-8) * 3, 100.0, 1.333153786811e-10),
+        (pl.TruncatedGaussian(1.0, 3.0, 1e-12) * 1, 5.0, 4.443845889583e-15),
+        (pl.Custom([1.0, 0.0], [0.9999999999560687, 4.393136099588129e-11]) * 2, 7.907644979432328e-11, 8.78627220e-11),
+        (
+            pl.Custom([0.6549976229551542, 0.3450023770448459], [0.6549976208352785, 0.34500237916472143]) * 17,
+            1.0435246182358672e-07,
+            1.451819887e-18,
+        ),
+        (
+            pl.PrivacyProfile(
+                [0.4527086204524262, 0.6191739897537714, 1.4601672911358974],
+                [0.7044558444708823, 0.6842239902975081, 0.5102462268156797],
+            )
+            * 1,
+            0.0,
+            0.7702339482803,
+        ),
+    ],
+    ids=["truncated laplace", "truncated gaussian", "hardly any shift", "mass of one side", "tiny losses", "one point"],
+)
+def test_small_differences(plan: pl.Plan, eps: float, truth: float) -> None:
+    """Values from 60-digit arithmetic, where a difference of nearly equal numbers would go wrong."""
+    found = plan.delta(eps)
+    assert found.lower <= truth * (1 + 1e-9)
+    assert found.upper >= truth * (1 - 1e-9)
+
+
+def test_the_end_of_a_density_is_not_its_last_node() -> None:
+    top = math.log1p(0.1 * math.expm1(1.0))
+    once = pl.Exponential(1.0).poisson(0.1)
+    assert once.rdp(math.inf).upper >= top
+    assert once.epsilon(0.0).upper >= top
+    assert (once * 2).delta(2 * top - 4e-4).upper > 0
+    near = pl.TruncatedGaussian(1.0, 1.5).epsilon(0.2790101070834544)
+    assert near.lower <= 0.9999298445316778 <= near.upper

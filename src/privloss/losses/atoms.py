@@ -19,7 +19,7 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.common_lattice import Steps, common_lattice
-from privloss.losses.discrete import Row
+from privloss.losses.row import Row
 from privloss.losses.tables import symmetric_response
 from privloss.numerics.small import UNIT, Complex, Real, log1p_polar
 from privloss.numerics.transform import Lattice, LineValues, TooExpensive

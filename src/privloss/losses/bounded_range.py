@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
-from privloss.losses.discrete import Row
+from privloss.losses.row import Row
 from privloss.numerics.small import UNIT, Complex, Real, log1p_polar
 from privloss.numerics.transform import LineValues
 

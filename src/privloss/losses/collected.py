@@ -12,10 +12,11 @@ from privloss.losses.atoms import AtomsLoss
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.bounded_range import BoundedRangeLoss, two_point
 from privloss.losses.curve import Table
-from privloss.losses.discrete import DiscreteLoss, Row
+from privloss.losses.discrete import DiscreteLoss
 from privloss.losses.gaussian_mixture import GaussianMixtureLoss
 from privloss.losses.laplace import LaplaceLoss
 from privloss.losses.point import PointLoss
+from privloss.losses.row import Row
 from privloss.numerics.small import Real
 
 

@@ -26,6 +26,7 @@ class Steps:
 
     values: Real
     count: int
+    error: float = 0.0  # absolute error of a value
 
 
 def find_unit(values: Real) -> tuple[float, Real] | None:
@@ -59,6 +60,7 @@ def common_lattice(steps: Sequence[Steps]) -> Lattice | None:
         # the residue itself is rounded by less than a unit in the last place of the value
         size = max(abs(v) for v in step.values)
         shift += step.count * (worst + 2 * UNIT * size) if worst > 0 or len(steps) > 1 else 0.0
+        shift += step.count * step.error
     if stride == 0:
         return None
     return Lattice(float(unit), stride, offset % stride, shift * (1 + 1e-9))

@@ -11,10 +11,11 @@ import numpy as np
 from privloss.losses.atoms import AtomsLoss
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.common_lattice import common_lattice
-from privloss.losses.discrete import DiscreteLoss, Row
+from privloss.losses.discrete import DiscreteLoss
 from privloss.losses.enumerate import MOST_OUTCOMES, outcomes, whole
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.point import PointLoss
+from privloss.losses.row import Row
 from privloss.numerics.small import UNIT, Real
 from privloss.numerics.transform import Lattice, LineValues, Vertical
 

@@ -17,9 +17,9 @@ from privloss.losses.bounded_range import two_point
 from privloss.losses.collected import Collected
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.curve import WHOLE_ORDERS, RenyiCurve, least_gaussian, poisson_divergence
-from privloss.losses.discrete import Row
 from privloss.losses.entries import BELOW, ENTRIES, poisson_row
 from privloss.losses.gaussian import GaussianLoss
+from privloss.losses.row import Row
 from privloss.losses.tables import poisson
 from privloss.mechanisms.base import Mechanism, refuse_sampling
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
@@ -215,8 +215,6 @@ def _table(found: Collected, mechanism: Any, times: int, adjacency: str) -> None
 def _add_row(found: Collected, row: Row, times: int) -> None:
     if row.delta >= 1:
         found.points.append(_REVEALED)
-    elif len(row.values) == 1 and row.missing is None:  # one finite loss: it says how much is missing on each side
-        found.points.append((math.log1p(-row.delta), float(row.values[0]), row.delta, times))
     else:
         found.rows.append((row, times))
 

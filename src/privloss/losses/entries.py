@@ -11,7 +11,7 @@ from typing import Any
 
 from privloss.errors import Unsupported
 from privloss.losses import legendre, tables
-from privloss.losses.discrete import Row
+from privloss.losses.row import Row
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import ApproxDP, PureDP
 from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privloss.losses.discrete import Row
+from privloss.losses.row import Row
 from privloss.numerics.small import Real
 
 MOST_OUTCOMES = 20_000
@@ -34,12 +34,12 @@ def whole(rows: Sequence[tuple[Row, int]]) -> Row:
         values = (values[:, None] + v).ravel()
         logs = (logs[:, None] + m).ravel()
         size += math.lgamma(n + 1) + n * (row.slack + 2 + float(np.abs(log_masses[np.isfinite(log_masses)]).max()))
-        wobble += n * (row.wobble + 2) * float(np.abs(row.values).max())
+        wobble += n * ((row.wobble + 2) * float(np.abs(row.values).max()) + row.absolute)
         kept += n * math.log1p(-row.delta) if row.delta < 1 else -math.inf
         kept_back += n * math.log1p(-row.back) if row.back < 1 else -math.inf
-    # the wobble of a sum is relative to its terms: take it relative to the smallest sum that matters, and no less
-    spread = wobble / max(float(np.abs(values).min()), 1e-3 * float(np.abs(values).max()), 1e-300)
-    return Row(values, np.exp(logs), -math.expm1(kept), -math.expm1(kept_back), slack=16 + 8 * size, wobble=4 + spread)
+    # the error of a sum is that of its terms, however small the sum
+    lost = -math.expm1(kept), -math.expm1(kept_back)
+    return Row(values, np.exp(logs), *lost, slack=16 + 8 * size, wobble=4.0, absolute=wobble)
 
 
 def _splits(values: Real, log_masses: Real, n: int) -> tuple[Real, Real]:

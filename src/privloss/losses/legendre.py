@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from privloss.losses.bounded_range import BoundedRangeLoss
-from privloss.losses.discrete import Density, Row
 from privloss.losses.laplace import LaplaceLoss
+from privloss.losses.row import Density, Row
 from privloss.losses.sampled_profile import sampled_hockey_stick
-from privloss.numerics.small import UNIT, Complex, Real
+from privloss.numerics.small import UNIT, Complex, Real, exp_or_inf
 
 NODES = 24
 _HEIGHTS = (1.0, 0.5, 0.2, 0.08, 0.03, 0.01, 3e-3, 1e-3)
@@ -45,7 +45,8 @@ def error(half: float, count: int, bound: LogBound) -> Callable[[float, Real], R
             log = bound(c, t, height, overhang) + math.log(64 / 15 * count * half)
             log = log - (2 * NODES - 2) * math.log(rho) - math.log(rho * rho - 1)
             best = np.minimum(best, log)
-        return np.asarray(np.exp(np.minimum(best, 700.0)))
+        with np.errstate(over="ignore"):  # beyond the range of doubles: no bound
+            return np.asarray(np.exp(best))
 
     return total
 
@@ -90,8 +91,8 @@ class Exponentials:
         count, scale = len(z) // NODES, math.log(0.25 * factor) - 0.5 * (lam + low)
 
         def hit(overhang: float) -> tuple[float, float]:
-            grown = rate * math.exp(min(top + overhang, 700.0))
-            return math.log1p(grown - rate), grown / (1 - rate + grown)
+            grown = rate * exp_or_inf(top + overhang)
+            return math.log1p(grown - rate), grown / (1 - rate + grown) if grown < math.inf else 1.0
 
         def forth(c: float, t: Real, height: float, overhang: float) -> Real:
             log_r, p = hit(overhang)
@@ -106,18 +107,19 @@ class Exponentials:
 
         def variation(c: float) -> float:
             down, up = (-1.5 * x + (c + 2) * math.log1p(rate * math.expm1(x)) for x in (low, top))
-            return 2 * math.exp(min(float(np.logaddexp(down, up)) + constant, 700.0))
+            return 2 * exp_or_inf(float(np.logaddexp(down, up)) + constant)
 
         def variation_back(c: float) -> float:
             end = -1.5 * low + (1 - c) * math.log1p(rate * math.expm1(low))
-            return 2 * math.exp(min(end + constant, 700.0))
+            return 2 * exp_or_inf(end + constant)
 
         profile = (
             lambda eps: sampled_hockey_stick(rate, self.profile, eps, False),
             lambda eps: sampled_hockey_stick(rate, self.profile, eps, True),
         )
         errors = error(half, count, forth), error(half, count, back)
-        density = Density(len(z), errors, (variation, variation_back), profile)
+        ends = math.log1p(rate * math.expm1(top)), -math.log1p(rate * math.expm1(low))
+        density = Density(len(z), errors, (variation, variation_back), profile, ends)
         return Row(values, masses, rate * self.delta, 0.0, slack=32 + 2 * lam, wobble=16.0, density=density)
 
 
@@ -144,7 +146,7 @@ def truncated_laplace(lam: float, bound: float) -> Row:
     z, weights, half = panels(low, top, 0.5)
     values = np.concatenate([z, [v for v, _ in atoms]])
     masses = np.concatenate([0.25 * share * weights * np.exp(-0.5 * (lam - z)), [m for _, m in atoms]])
-    delta = 0.5 * share * (math.exp(lam - bound) - math.exp(-bound)) if bound > lam else 1 - _mass(lam, bound, share)
+    delta = 0.5 * share * math.exp(-bound) * math.expm1(lam) if bound > lam else 1 - _mass(lam, bound, share)
 
     def size(c: float, t: Real, height: float, overhang: float) -> Real:
         fixed = math.log(0.25 * share) - 0.5 * (lam - top - overhang) + c * (top + overhang)
@@ -154,14 +156,16 @@ def truncated_laplace(lam: float, bound: float) -> Row:
         return math.log(0.25 * share) - 0.5 * (lam + low - overhang) + c * (overhang - low) + t * height
 
     def variation(c: float) -> float:  # the tilted density rises: twice its larger end
-        return 0.5 * share * math.exp(min(-0.5 * (lam - top) + c * top, 700.0))
+        return 0.5 * share * exp_or_inf(-0.5 * (lam - top) + c * top)
 
     def variation_back(c: float) -> float:  # e^(-(lambda+z)/2 - cz) falls
-        return 0.5 * share * math.exp(min(-0.5 * (lam + low) - c * low, 700.0))
+        return 0.5 * share * exp_or_inf(-0.5 * (lam + low) - c * low)
 
     errors = error(half, len(z) // NODES, size), error(half, len(z) // NODES, size_back)
 
     def profile(eps: float) -> tuple[float, float]:
+        if eps >= top:
+            return -math.inf, -math.inf
         s = min(max(eps, low), top)
         inner = math.exp(0.5 * (top - lam)) - math.exp(0.5 * (s - lam))
         inner -= math.exp(eps - 0.5 * (lam + s)) - math.exp(eps - 0.5 * (lam + top))
@@ -177,7 +181,7 @@ def truncated_laplace(lam: float, bound: float) -> Row:
         return value, 16 * UNIT * size * (2 + (np.abs(w) + 1) * lam)
 
     # Q against P is the same with the mirrored interval, which is the interval itself
-    density = Density(len(z), errors, (variation, variation_back), (profile, profile), (closed, closed))
+    density = Density(len(z), errors, (variation, variation_back), (profile, profile), (top, -low), (closed, closed))
     return Row(values, masses, delta, delta, slack=32 + 4 * lam, wobble=8.0, density=density)
 
 
@@ -202,7 +206,9 @@ def truncated_gaussian(mu: float, bound: float) -> Row:
     share = 1 / (1 - 2 * float(ndtr(-bound)))
     y, weights, half = panels(mu - bound, bound, min(0.5, 0.5 / max(mu, 1e-300)) if mu > 1 else 0.5)
     masses = share * weights * np.exp(-0.5 * (y - mu) ** 2) / math.sqrt(2 * math.pi)
-    delta = share * float(ndtr(mu - bound) - ndtr(-bound))
+    # the noise from -bound to mu - bound, as a sum of positive terms
+    inward, width, _ = panels(0.0, mu, 0.5)
+    delta = share * float((width * np.exp(-0.5 * (bound - inward) ** 2)).sum()) / math.sqrt(2 * math.pi)
 
     def size(c: float, t: Real, height: float, overhang: float) -> Real:
         # e^(-(y-mu)^2/2 + c(mu y - mu^2/2)) is largest at y = (c+1) mu, or at the end
@@ -213,17 +219,20 @@ def truncated_gaussian(mu: float, bound: float) -> Row:
     def variation(c: float) -> float:  # one peak: twice its height
         best = min((c + 1) * mu, bound)
         peak = -0.5 * (best - mu) ** 2 + c * (mu * best - 0.5 * mu * mu)
-        return 2 * share / math.sqrt(2 * math.pi) / mu * math.exp(min(max(peak, -700.0), 700.0))
+        return 2 * share / math.sqrt(2 * math.pi) / mu * exp_or_inf(max(peak, -700.0))
 
     errors = error(half, len(y) // NODES, size), error(half, len(y) // NODES, size)
 
     def profile(eps: float) -> tuple[float, float]:
+        if eps >= mu * bound - 0.5 * mu * mu:
+            return -math.inf, -math.inf
         start = min(max(eps / mu + 0.5 * mu, mu - bound), bound)
         under_p, under_q = ndtr(mu - start) - ndtr(mu - bound), ndtr(-start) - ndtr(-bound)
         weight = math.exp(min(eps, 700.0))
         size = float(ndtr(mu - start) + weight * ndtr(-start)) * (1 + bound * (1 + abs(start)))
         return _logs(share * float(under_p - weight * under_q), 64 * UNIT * share * size)
 
-    density = Density(len(y), errors, (variation, variation), (profile, profile))  # the same law both ways
+    top = mu * bound - 0.5 * mu * mu
+    density = Density(len(y), errors, (variation, variation), (profile, profile), (top, top))  # the same law both ways
     slack, wobble = 64 + 4 * bound**2, 8.0 + 4 * bound
     return Row(mu * y - 0.5 * mu * mu, masses, delta, delta, slack=slack, wobble=wobble, density=density)

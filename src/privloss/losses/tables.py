@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from privloss.errors import Unsupported
-from privloss.losses.discrete import Row
-from privloss.numerics.small import UNIT, Real
+from privloss.losses.row import Row
+from privloss.numerics.small import UNIT, Real, exp_or_inf
 
 _LARGEST_SIGMA, _LARGEST_SENSITIVITY = 1_000.0, 100_000
 REVEALED = Row(np.zeros(1), np.zeros(1), 1.0, 1.0)  # the output gives the record away
+_MOST_SHIFT = 10.0  # sensitivity / sigma
 _REACH = 39.0  # standard deviations beyond which e^(-x^2/2) is below the smallest double
 
 
@@ -24,11 +25,14 @@ def from_vectors(p: Sequence[float], q: Sequence[float]) -> Row:
         return REVEALED
     values = np.log(a[both]) - np.log(b[both])
     near = np.abs(values) < 0.5  # log(a/b) = log1p((a-b)/b) keeps the digits of small losses
-    values = np.where(near, np.log1p((a[both] - b[both]) / b[both]), values)
+    gap = np.where(near, (a[both] - b[both]) / b[both], 0.0)
+    values = np.where(near, np.log1p(gap), values)
     # where the loss is large, its logarithms are rounded on their own scale
     size = np.abs(np.log(a[both])) + np.abs(np.log(b[both]))
     wobble = 4.0 + float(np.max(np.where(near, 0.0, 2 * size / np.maximum(np.abs(values), 0.5))))
-    return Row(values, a[both], math.fsum(a[~both]), math.fsum(b[~both]), slack=4.0, wobble=wobble)
+    # making the vectors sum to one rounds every entry, and so every loss by a few units, however small it is
+    lost = math.fsum(a[~both]), math.fsum(b[~both])
+    return Row(values, a[both], *lost, slack=4.0, wobble=wobble, absolute=8.0)
 
 
 def symmetric_response(eps: float, others: float, delta: float) -> Row:
@@ -69,32 +73,40 @@ def discrete_laplace(scale: float, sensitivity: int) -> Row:
 def discrete_gaussian(sigma: float, sensitivity: int) -> Row:
     """e^-(k-D)^2/2s^2 against e^-k^2/2s^2: losses (2k - D) D/2s^2; tails beyond 39 sigma are bounded, not summed.
 
-    Tilting by e^(cZ) moves the centre to (c+1) D, so the part beyond R is at most e^(c(c+1)D^2/2s^2) times
-    e^(-g^2/2s^2) (1 + s^2/g), g = R - (c+1) D.
+    Tilting by e^(cZ) moves the centre from D to (c+1) D, so the part beyond D + R is at most e^(c(c+1)D^2/2s^2) times
+    e^(-g^2/2s^2) (1 + s^2/g), g = R - c D; for Q against P, which keeps k >= D - R, g = R - (c+1) D.
     """
     if sigma > _LARGEST_SIGMA:
         raise Unsupported(f"sigma = {sigma!r}: the discrete Gaussian is supported up to {_LARGEST_SIGMA:g}.")
+    if sensitivity > _MOST_SHIFT * sigma:
+        raise Unsupported(
+            f"sensitivity / sigma = {sensitivity / sigma:g}: the discrete Gaussian is supported up to {_MOST_SHIFT:g}."
+        )
     reach = math.ceil(_REACH * sigma) + 1
-    k = np.arange(sensitivity - reach, reach + 1)
-    if len(k) < 2:  # so little noise that both sides cannot be confused
-        return REVEALED
+    k = np.arange(-reach, sensitivity + reach + 1)
+    k = k[np.abs(k - sensitivity) <= reach]
     centre = np.arange(-reach, reach + 1)
     weight = np.exp(-0.5 * (centre / sigma) ** 2)
     masses = np.exp(-0.5 * ((k - sensitivity) / sigma) ** 2) / math.fsum(weight)
     unit = sensitivity / (2 * sigma**2)
 
-    def tail(c: float, t: Real) -> Real:
-        gap = reach - (c + 1) * sensitivity
+    def beyond(c: float, t: Real, gap: float) -> Real:
+        """Both ends: the one that the tilt brings `gap` closer, and the other, where losses are negative."""
         if gap <= sigma:
             return np.full_like(t, np.inf)
         log = c * (c + 1) * sensitivity**2 / (2 * sigma**2) - 0.5 * (gap / sigma) ** 2 + math.log1p(sigma**2 / gap)
-        # and the other end, where the loss is negative: at most its P-mass
         rest = -0.5 * (reach / sigma) ** 2 + math.log1p(sigma**2 / reach)
-        return np.full_like(t, math.exp(min(np.logaddexp(log, rest) + math.log(2.0), 700.0)))
+        return np.full_like(t, 4 * exp_or_inf(max(log, rest)))
+
+    def forth(c: float, t: Real) -> Real:
+        return beyond(c, t, reach - c * sensitivity)
+
+    def back(c: float, t: Real) -> Real:  # Q is centred at 0, and what is kept ends at D - R
+        return beyond(c, t, reach - (c + 1) * sensitivity)
 
     rho = sensitivity**2 / (2 * sigma**2) * (1 + 8 * UNIT)  # Canonne, Kamath, Steinke 2020, Thm. 4
     slack = 16 + len(k) / 1000 + 4 * (_REACH + sensitivity / sigma) ** 2
-    return Row((2.0 * k - sensitivity) * unit, masses, slack=slack, wobble=4.0, missing=(tail, tail), rho=rho)
+    return Row((2.0 * k - sensitivity) * unit, masses, slack=slack, wobble=4.0, missing=(forth, back), rho=rho)
 
 
 def trade_off(fpr: Sequence[float], fnr: Sequence[float]) -> Row:
@@ -102,9 +114,25 @@ def trade_off(fpr: Sequence[float], fnr: Sequence[float]) -> Row:
 
     f-DP means that no test does better than f, so the pair with this very curve dominates (Dong, Roth, Su 2022).
     """
-    x, y = np.array(fpr), np.array(fnr)
+    x, y = _symmetric(np.array(fpr), np.array(fnr))
     p, q = np.maximum(-np.diff(y), 0.0), np.diff(x)
     return from_vectors([*p, 1 - y[0]], [*q, 0.0]) if y[0] < 1 else from_vectors(list(p), list(q))
+
+
+def _symmetric(x: Real, y: Real) -> tuple[Real, Real]:
+    """The larger of f and its inverse: neighbours may be taken in either order, so both bind."""
+    last = int(np.argmax(y <= 0))  # where f reaches 0
+    down, across = y[: last + 1][::-1], x[: last + 1][::-1]
+    grid = np.union1d(x, np.append(down, 1.0))
+    own, other = np.interp(grid, x, y), np.interp(grid, down, across, right=0.0)
+    if np.allclose(own, other, rtol=0, atol=1e-12):
+        return x, y
+    crossings = []
+    for a, b, f, g in zip(grid[:-1], grid[1:], own - other, (own - other)[1:], strict=False):
+        if f * g < 0:
+            crossings.append(a + (b - a) * f / (f - g))
+    grid = np.union1d(grid, crossings)
+    return grid, np.maximum(np.interp(grid, x, y), np.interp(grid, down, across, right=0.0))
 
 
 def privacy_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> Row:
@@ -119,8 +147,9 @@ def privacy_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> Row:
     while True:
         grown = math.exp(eps)
         meet = (1 - delta) / (1 + grown)
-        crossings = [((d - delta) / (grown - math.exp(e)), e, d) for d, e in usable if e < eps]
-        crossing = min(((x, e, d) for x, e, d in crossings if x >= start), default=(math.inf, 0.0, 0.0))
+        # lines through one point cross at `start` up to rounding
+        crossings = [(max((d - delta) / (grown - math.exp(e)), start), e, d) for d, e in usable if e < eps]
+        crossing = min(crossings, default=(math.inf, 0.0, 0.0))
         end = min(crossing[0], meet)
         if end > start:
             segments.append((eps, end - start))
@@ -141,7 +170,8 @@ def poisson(row: Row, rate: float) -> Row:
     if row.density is not None:
         raise Unsupported("a Poisson sample of this noise: has no proven pair implemented yet.")
     values = np.log1p(rate * np.expm1(np.minimum(row.values, 600.0)))
-    values = np.where(row.values > 600, row.values + math.log(rate), values)
+    far = np.logaddexp(math.log1p(-rate), row.values + math.log(rate))
+    values = np.where(row.values > 600, far, values)
     masses = row.masses * np.exp(values - row.values)
     if row.back > 0:
         values, masses = np.append(values, math.log1p(-rate)), np.append(masses, row.back * (1 - rate))
@@ -154,7 +184,7 @@ def poisson(row: Row, rate: float) -> Row:
             return forth(c, t) + 2 * back(0.0, t)
 
         def tail_back(c: float, t: Real) -> Real:  # r'^-c <= (1-q)^-c
-            return (forth(0.0, t) + back(0.0, t)) * math.exp(min(-(c + 1) * math.log1p(-rate), 700.0))
+            return (forth(0.0, t) + back(0.0, t)) * exp_or_inf(-(c + 1) * math.log1p(-rate))
 
         missing = (tail, tail_back)
     # a relative error of v grows by v (dv'/dv) / v'
@@ -162,4 +192,4 @@ def poisson(row: Row, rate: float) -> Row:
     growth = np.abs(row.values * rate * np.exp(row.values - sampled)) / np.maximum(np.abs(sampled), 1e-300)
     wobble = row.wobble * max(1.0, float(growth[row.values != 0].max(initial=1.0))) + 8
     slack = row.slack + 8 + 2 * row.wobble * (1 + top)
-    return Row(values, masses, rate * row.delta, 0.0, slack, wobble, missing)
+    return Row(values, masses, rate * row.delta, 0.0, slack, wobble, missing, absolute=row.absolute)

@@ -36,7 +36,7 @@ def _numbers(name: str, values: Any, high: float) -> tuple[float, ...]:
 class Custom(Mechanism):
     """P and Q over the same outcomes: the mechanism's output with and without the record, worst case, both ways round.
 
-    The vectors must sum to one up to 1e-9; what is missing, or too much, is charged to the largest loss (delta).
+    The vectors must sum to one up to 1e-9 and are made to sum to one.
     """
 
     kind: ClassVar[str] = "custom"

@@ -26,6 +26,14 @@ _STEPS = np.array([-5.0, 1.0, 2.5, 6.0])  # where to look for image bounds, in u
 
 
 def draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line:
+    """A line through the saddle; numbers beyond the range of doubles on the way mean that there is none."""
+    try:
+        return _draw(transform, saddle, eps, goal)
+    except (ValueError, OverflowError, ZeroDivisionError) as problem:
+        raise TooExpensive(f"out of range: {problem}") from None
+
+
+def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line:
     """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where cheap."""
     c, k = saddle.c, saddle.k
     if not math.isfinite(saddle.eps) or not math.isfinite(saddle.log_share):

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,8 @@ def log1p_polar(re: Real, im: Real) -> tuple[Real, Real]:
         near = 0.5 * np.log1p(np.where(small, re * (2.0 + re) + im * im, 0.0))
         far = np.log(np.hypot(1.0 + re, im))
     return np.where(small, near, far), np.arctan2(im, 1.0 + re)
+
+
+def exp_or_inf(x: float) -> float:
+    """e^x, inf beyond the range of doubles: a bound must never be clipped."""
+    return math.exp(x) if x <= 709 else math.inf
