@@ -100,6 +100,9 @@ class Row:
         growth = np.abs(np.expm1(-self.values))  # how an error of v moves a term
         moved = growth * (np.abs(self.values) * self.wobble + self.absolute)
         error = UNIT * float((terms * (self.slack + 16) + self.masses * moved).sum())
+        if self.density is None:
+            # on a lattice the masses must be those of the mean to first order: charge their rounding
+            error += UNIT * (self.slack + 2) * float((self.masses * growth).sum())
         gap = self.back - self.delta
         return math.fsum(terms) + gap, error + 8 * UNIT * (self.back + self.delta)
 

@@ -158,7 +158,7 @@ def privacy_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> Row:
         start, eps, delta = crossing
     values = np.array([v for e, _ in segments for v in (e, -e)])
     masses = np.array([m for e, dx in segments for m in (math.exp(e) * dx, dx)])
-    return Row(values, masses * ((1 - lost) / math.fsum(masses)), lost, lost, slack=64.0, wobble=1.0)
+    return Row(values, masses * ((1 - lost) / math.fsum(masses)), lost, lost, slack=64.0, wobble=1.0, absolute=1.0)
 
 
 def poisson(row: Row, rate: float) -> Row:
