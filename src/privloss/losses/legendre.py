@@ -53,8 +53,8 @@ def error(half: float, count: int, bound: LogBound) -> Callable[[float, Real], R
 
 @dataclass(frozen=True)
 class Exponentials:
-    """A loss z with density `factor` e^(-(lambda+z)/2)/4 on [low, top] under Q, and atoms (value, Q-mass); delta is
-    what each side alone can produce; the profile is the same in both directions."""
+    """A loss z with density `factor` e^(-(lambda+z)/2)/4 on [low, top] under Q, and atoms (value, Q-mass); the
+    profile is the same in both directions."""
 
     lam: float
     low: float
@@ -62,7 +62,6 @@ class Exponentials:
     factor: float
     atoms: tuple[tuple[float, float], ...]
     profile: Callable[[float], tuple[float, float]]
-    delta: float = 0.0
 
     @classmethod
     def laplace(cls, lam: float) -> Exponentials:
@@ -86,8 +85,6 @@ class Exponentials:
         under_q = np.concatenate([0.25 * factor * weights * np.exp(-0.5 * (lam + z)), [m for _, m in self.atoms]])
         values = np.log1p(rate * np.expm1(plain))
         masses = under_q * np.exp(values)
-        if self.delta > 0:  # Q alone produces as much as P alone
-            values, masses = np.append(values, math.log1p(-rate)), np.append(masses, self.delta * (1 - rate))
         count, scale = len(z) // NODES, math.log(0.25 * factor) - 0.5 * (lam + low)
 
         def hit(overhang: float) -> tuple[float, float]:
@@ -120,7 +117,7 @@ class Exponentials:
         errors = error(half, count, forth), error(half, count, back)
         ends = math.log1p(rate * math.expm1(top)), -math.log1p(rate * math.expm1(low))
         density = Density(len(z), errors, (variation, variation_back), profile, ends)
-        return Row(values, masses, rate * self.delta, 0.0, slack=32 + 2 * lam, wobble=16.0, density=density)
+        return Row(values, masses, slack=32 + 2 * lam, wobble=16.0, density=density)
 
 
 def truncated_laplace(lam: float, bound: float) -> Row:

@@ -72,8 +72,7 @@ class Mechanism(Questions):
 def refuse_sampling(mechanism: Mechanism) -> Unsupported:
     """The refusal for sampled mechanisms that have no proven pair yet."""
     return Unsupported(
-        f"{mechanism!r} on a Poisson sample: no proven worst pair is implemented for this mechanism yet; "
-        "supported under Poisson sampling: gaussian."
+        f"{mechanism!r} on a Poisson sample: no proven worst pair is implemented for this mechanism yet."
     )
 
 
