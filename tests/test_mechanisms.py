@@ -10,8 +10,10 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import ndtr
 
 import privloss as pl
+from privloss.losses.discrete_gaussian import DiscreteGaussianLoss
 
 
 def hockey_stick(p: list[float], q: list[float], eps: float) -> float:
@@ -145,6 +147,101 @@ def test_truncated_gaussian(mu: float, bound: float) -> None:
             assert found.relative_width < 1e-9
     far = (pl.TruncatedGaussian(1.0, 12.0) * 5).epsilon(1e-6)
     assert far.upper == pytest.approx((pl.Gaussian(1.0) * 5).epsilon(1e-6).upper, rel=1e-9)
+
+
+def cells_of(mechanism: object, rate: float, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of (1-q)Q + qP and of Q on small cells, by exact distribution functions; outputs that one side alone can
+    produce are cells of their own."""
+    bound = mechanism.bound  # type: ignore[attr-defined]
+    if isinstance(mechanism, pl.TruncatedGaussian):
+        cdf = ndtr
+    else:
+        cdf = lambda x: np.where(x < 0, 0.5 * np.exp(np.minimum(x, 0)), 1 - 0.5 * np.exp(-np.maximum(x, 0)))  # noqa: E731
+    shift = mechanism.sensitivity  # type: ignore[attr-defined]
+    edges = np.unique(
+        np.concatenate([np.linspace(shift - bound, bound, cells + 1), [0.0, shift], [-bound, bound + shift]])
+    )
+    clip = lambda x: cdf(np.clip(x, -bound, bound))  # noqa: E731
+    whole = cdf(np.array(bound)) - cdf(np.array(-bound))
+    p, q = np.diff(clip(edges - shift)) / whole, np.diff(clip(edges)) / whole
+    return (1 - rate) * q + rate * p, q
+
+
+@pytest.mark.parametrize(
+    "mechanism", [pl.TruncatedLaplace(1.0, 4.0), pl.TruncatedGaussian(1.0, 3.0), pl.TruncatedLaplace(1.0, 0.8)]
+)
+@pytest.mark.parametrize("rate", [0.05, 0.6])
+def test_a_sample_of_truncated_noise(mechanism: object, rate: float) -> None:
+    """Which cell it is, is post-processing (below the truth), and converges to it."""
+    p, q = cells_of(mechanism, rate, 40_000)
+    sampled = mechanism.poisson(rate)  # type: ignore[attr-defined]
+    for eps in (0.0, 0.02, 0.3):
+        truth = max(float(np.maximum(a - math.exp(eps) * b, 0).sum()) for a, b in ((p, q), (q, p)))
+        found = sampled.delta(eps)
+        assert found.upper >= truth * (1 - 1e-9)
+        assert found.lower == pytest.approx(truth, rel=1e-6)
+        assert found.relative_width < 1e-9
+    p, q = cells_of(mechanism, rate, 1_500)
+    p, q = np.outer(p, p).ravel(), np.outer(q, q).ravel()
+    for eps in (0.0, 0.1):
+        truth = max(float(np.maximum(a - math.exp(eps) * b, 0).sum()) for a, b in ((p, q), (q, p)))
+        found = (sampled * 2).delta(eps)
+        assert found.upper >= truth * (1 - 1e-9)
+        assert found.lower <= truth * (1 + 1e-5)
+        assert found.relative_width < 0.02
+
+
+def test_few_uses_of_noise_on_a_sample_are_narrow() -> None:
+    """Integration by parts and finer panels where the nodes of a density cannot follow."""
+    for plan, delta in (
+        (pl.Laplace(1.0).poisson(0.01) * 2, 1e-6),
+        (pl.Laplace(0.3).poisson(0.1) * 2, 1e-6),
+        (pl.Laplace(1.0).poisson(0.1) * 5, 0.01),
+    ):
+        assert plan.epsilon(delta).relative_width < 1e-7
+
+
+def test_what_is_wider_than_asked_for_says_so() -> None:
+    wide = (pl.Exponential(0.1) * 100).epsilon(1e-6)
+    assert any(n.startswith("warning: relative width") for n in wide.notes)
+    assert (pl.Gaussian(1.0) * 3).epsilon(1e-6).notes == ()
+
+
+@pytest.mark.parametrize(("sigma", "sensitivity"), [(0.6, 1), (0.9, 3), (2.5, 1), (40.0, 7), (900.0, 1)])
+def test_the_theta_function_of_discrete_noise(sigma: float, sensitivity: int) -> None:
+    """K against the plain sum in 60 digits, far up the line and beyond the end of the lattice as well."""
+    loss = DiscreteGaussianLoss(np.array([sigma]), np.array([float(sensitivity)]), np.ones(1))
+    spacing = sensitivity / sigma**2
+    heights = np.array([0.0, 1e-3, 0.1, 0.4, 0.5, 0.9, 1.2, 2.7]) * 2 * math.pi / spacing
+    for c in (1e-6, 0.3, 2.0, 17.7):
+        found = loss.vertical(c).line(heights, 1e-14)
+        with mpmath.workdps(60):
+            reach = int(20 * sigma) + 1
+            middle = int((c + 1) * sensitivity)
+            whole = mpmath.fsum(
+                mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-reach, reach + 1)
+            )
+            for i in (0, 1, 3, 6) if sigma < 10 else (0, 1):
+                z = mpmath.mpc(c, float(heights[i]))
+                terms = (
+                    mpmath.exp(
+                        (-(mpmath.mpf(k - sensitivity) ** 2) + z * (2 * k - sensitivity) * sensitivity)
+                        / (2 * mpmath.mpf(sigma) ** 2)
+                    )
+                    for k in range(middle - reach, middle + reach + 1)
+                )
+                truth = mpmath.fsum(terms) / whole
+                ours = mpmath.exp(mpmath.mpc(float(found.log_modulus[i]), float(found.phase[i])))
+                assert abs(truth / ours - 1) <= mpmath.expm1(float(found.error[i])) + 1e-40
+
+
+def test_discrete_noise_of_any_size() -> None:
+    """The larger sigma, the nearer to the Gaussian, and the cost does not grow."""
+    for sigma, sensitivity, count in ((1e4, 1, 10**6), (1e6, 1000, 10), (3e8, 10**5, 10**4)):
+        discrete = (pl.DiscreteGaussian(sigma, sensitivity) * count).epsilon(1e-6)
+        assert discrete.upper == pytest.approx((pl.Gaussian(sigma / sensitivity) * count).epsilon(1e-6).upper, rel=1e-4)
+        assert discrete.relative_width < 1e-11
+    assert (pl.DiscreteGaussian(5.0, 3) * 7 + pl.DiscreteGaussian(7.0, 2) * 3).epsilon(1e-6).relative_width < 1e-7
 
 
 def exponential_pair(scores: list[float], other: list[float], eps: float) -> tuple[list[float], list[float]]:
@@ -385,7 +482,7 @@ def test_defined_answers_at_the_ends() -> None:
     assert pl.Laplace(0.0).poisson(0.25).delta(10.0).upper == pytest.approx(0.25)
     assert pl.Exponential(0.0).epsilon(1e-9).upper == 0
     with pytest.raises(pl.Unsupported, match=r"sigma = 1000000000\.0"):
-        pl.DiscreteGaussian(1e9).epsilon(1e-6)
+        pl.DiscreteGaussian(1e9).poisson(0.1).epsilon(1e-6)
 
 
 def test_every_mechanism_survives_a_plan_file() -> None:

@@ -158,9 +158,5 @@ def test_what_is_not_there_yet_is_refused_by_name() -> None:
         pl.Plan.from_dict({"steps": [{**STEP, "sampling": {"scheme": "shuffle"}}]})
     with pytest.raises(pl.Unsupported, match="shared Poisson sample"):
         (pl.Gaussian(1.0) + pl.Laplace(1.0)).poisson(0.1)
-    with pytest.raises(pl.Unsupported, match="Poisson sample"):
-        pl.TruncatedGaussian(1.0, 5.0).poisson(0.1).epsilon(1e-6)
-    with pytest.raises(pl.Unsupported, match="Poisson sample"):
-        pl.TruncatedLaplace(1.0, 5.0).poisson(0.1).epsilon(1e-6)
     with pytest.raises(pl.Unsupported, match="replace-one"):
         pl.Gaussian(1.0).poisson(0.1).epsilon(1e-6, adjacency="replace-one")

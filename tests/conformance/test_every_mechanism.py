@@ -126,6 +126,16 @@ MECHANISMS = [
         (("sigma", lambda v: plan(pl.TruncatedGaussian(v, 10 * v), 6), (1.0, 2.0, 2.001, 9.0), -1),),
     ),
     Entry(
+        "poisson truncated-laplace",
+        lambda: plan(pl.TruncatedLaplace(2.0, 60.0).poisson(0.1), 300),
+        (("rate", lambda v: plan(pl.TruncatedLaplace(1.0, 60.0).poisson(v), 300), (0.0, 0.01, 0.1, 0.101, 1.0), +1),),
+    ),
+    Entry(
+        "poisson truncated-gaussian",
+        lambda: plan(pl.TruncatedGaussian(2.0, 20.0).poisson(0.1), 60),
+        (("rate", lambda v: plan(pl.TruncatedGaussian(2.0, 20.0).poisson(v), 60), (0.0, 0.01, 0.1, 0.101, 1.0), +1),),
+    ),
+    Entry(
         "unary-encoding",
         lambda: plan(pl.UnaryEncoding(0.6, 0.4), 12),
         (("p", lambda v: plan(pl.UnaryEncoding(v, 0.3), 12), (0.3, 0.4, 0.4001, 0.9, 1.0), +1),),

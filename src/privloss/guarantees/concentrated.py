@@ -19,6 +19,7 @@ from privloss.guarantees.renyi import neighbours
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.discrete import DiscreteLoss
+from privloss.losses.discrete_gaussian import DiscreteGaussianLoss
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.gaussian_mixture import GaussianMixtureLoss
 from privloss.mechanisms.plan import Plan
@@ -39,6 +40,8 @@ def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
     for part in worst.loss.parts:
         if isinstance(part, GaussianLoss):
             limit += 0.5 * part.mu_squared
+        elif isinstance(part, DiscreteGaussianLoss):
+            limit += part.rho
         elif isinstance(part, GaussianMixtureLoss):
             limit += float((0.5 * part.count / part.sigma**2).sum())
         elif isinstance(part, DiscreteLoss) and math.isinf(part.largest):

@@ -40,6 +40,7 @@ TRIVIAL = "definition"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
+_WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
 
@@ -48,7 +49,7 @@ def epsilon(
 ) -> Bound | Bounds:
     """The least eps such that the plan is (eps, delta)-DP."""
     worst = _prepare(plan, adjacency, tolerance, certify)
-    return _each("delta", delta, 1.0, lambda d: _epsilon(worst, d, tolerance))
+    return _each("delta", delta, 1.0, lambda d: _warn_if_wide(_epsilon(worst, d, tolerance), tolerance))
 
 
 def delta(
@@ -56,7 +57,16 @@ def delta(
 ) -> Bound | Bounds:
     """The least delta such that the plan is (epsilon, delta)-DP."""
     worst = _prepare(plan, adjacency, tolerance, certify)
-    return _each("epsilon", epsilon, math.inf, lambda e: _delta(worst, e, tolerance))
+    return _each("epsilon", epsilon, math.inf, lambda e: _warn_if_wide(_delta(worst, e, tolerance), tolerance))
+
+
+def _warn_if_wide(answer: Bound, tolerance: float) -> Bound:
+    """Say so if the limits of nodes and memory left the interval wider than was asked for."""
+    width = answer.relative_width
+    if not max(_WIDER * tolerance, _ROUNDING) < width < math.inf:
+        return answer
+    text = f"warning: relative width {width:.1e} where {tolerance:.1e} was asked for (limit of work or of theory)"
+    return Bound(answer.lower, answer.upper, answer.method, (*answer.notes, text))
 
 
 def _prepare(plan: Plan, adjacency: str | None, tolerance: float, certify: bool) -> WorstNeighbours:

@@ -13,6 +13,7 @@ from privloss.losses.base import PrivacyLoss
 from privloss.losses.bounded_range import BoundedRangeLoss, two_point
 from privloss.losses.curve import Table
 from privloss.losses.discrete import DiscreteLoss
+from privloss.losses.discrete_gaussian import DiscreteGaussianLoss
 from privloss.losses.gaussian_mixture import GaussianMixtureLoss
 from privloss.losses.laplace import LaplaceLoss
 from privloss.losses.point import PointLoss
@@ -28,6 +29,7 @@ class Collected:
     mixtures: list[tuple[float, float, int]] = field(default_factory=list)
     laplace: list[tuple[float, int]] = field(default_factory=list)
     atoms: list[tuple[float, float, float, int]] = field(default_factory=list)
+    discrete_gaussians: list[tuple[float, int, int]] = field(default_factory=list)  # sigma, sensitivity, count
     points: list[tuple[float, float, float, int]] = field(default_factory=list)  # log mass, value, delta, count
     rows: list[tuple[Row, int]] = field(default_factory=list)
     rows_below: list[tuple[Row, Row, int]] = field(default_factory=list)  # dominating, attained
@@ -55,6 +57,8 @@ class Collected:
             parts.append(LaplaceLoss(*columns(self.laplace)))
         if self.atoms:
             parts.append(AtomsLoss(*columns(self.atoms)))
+        if self.discrete_gaussians:
+            parts.append(DiscreteGaussianLoss(*columns(self.discrete_gaussians)))
         rows = self.rows + [(above if share is None else below, n) for above, below, n in self.rows_below]
         if self.ranges and share is None:
             parts.append(BoundedRangeLoss(*columns(self.ranges)))

@@ -12,6 +12,7 @@ from privloss.losses.atoms import AtomsLoss
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.common_lattice import common_lattice
 from privloss.losses.discrete import DiscreteLoss
+from privloss.losses.discrete_gaussian import DiscreteGaussianLoss
 from privloss.losses.enumerate import MOST_OUTCOMES, outcomes, whole
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.point import PointLoss
@@ -58,7 +59,7 @@ class ComposedLoss(PrivacyLoss):
     def lattice(self) -> Lattice | None:  # type: ignore[override]
         if len(self.parts) == 1:
             return self.parts[0].lattice
-        if not all(isinstance(p, (AtomsLoss, DiscreteLoss, PointLoss)) for p in self.parts):
+        if not all(isinstance(p, (AtomsLoss, DiscreteLoss, DiscreteGaussianLoss, PointLoss)) for p in self.parts):
             return None
         if any(isinstance(p, DiscreteLoss) and not p.on_lattice for p in self.parts):
             return None
@@ -138,7 +139,7 @@ class ComposedLoss(PrivacyLoss):
 
     def vertical(self, c: float) -> Vertical:
         only = self.parts[0]
-        if len(self.parts) == 1 and isinstance(only, AtomsLoss) and only.lattice is not None:
+        if len(self.parts) == 1 and isinstance(only, (AtomsLoss, DiscreteGaussianLoss)) and only.lattice is not None:
             return only.lattice_vertical(c)
         return _Vertical(tuple(p.vertical(c) for p in self.parts))
 

@@ -17,12 +17,14 @@ from privloss.losses.bounded_range import two_point
 from privloss.losses.collected import Collected
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.curve import WHOLE_ORDERS, RenyiCurve, least_gaussian, poisson_divergence
+from privloss.losses.discrete_gaussian import LEAST_SIGMA
 from privloss.losses.entries import BELOW, ENTRIES, poisson_row
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.row import Row
 from privloss.losses.tables import poisson
 from privloss.mechanisms.base import Mechanism, refuse_sampling
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
+from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
 from privloss.mechanisms.exponential import Exponential, NoisyMax
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
@@ -205,6 +207,9 @@ def _sampled_curve(found: Collected, inner: ZCDP | RDP, rate: float, times: int)
 def _table(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     entry = ENTRIES[type(mechanism)]
     _say(found, entry.theorem, entry.assumption.format(m=mechanism, a=adjacency))
+    if isinstance(mechanism, DiscreteGaussian) and mechanism.sigma >= LEAST_SIGMA:
+        found.discrete_gaussians.append((mechanism.sigma, mechanism.sensitivity, times))
+        return
     below = BELOW.get(type(mechanism))
     if below is not None:
         found.rows_below.append((entry.row(mechanism), below(mechanism), times))

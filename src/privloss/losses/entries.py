@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from privloss.errors import Unsupported
-from privloss.losses import legendre, tables
+from privloss.losses import tables
+from privloss.losses.exponentials import Exponentials
 from privloss.losses.row import Row
+from privloss.losses.truncated import TruncatedNormal
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import ApproxDP, PureDP
 from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff
@@ -49,16 +51,21 @@ def _laplace_range(name: str, value: float) -> float:
     return value
 
 
-def _truncated_laplace(m: TruncatedLaplace) -> Row:
+def _truncated_laplace(m: TruncatedLaplace) -> Exponentials | None:
     lam = _laplace_range("truncated Laplace noise", m.sensitivity / m.scale)
-    return legendre.truncated_laplace(lam, m.bound / m.scale)
+    return Exponentials.truncated_laplace(lam, m.bound / m.scale)
 
 
-def _truncated_gaussian(m: TruncatedGaussian) -> Row:
+def _truncated_gaussian(m: TruncatedGaussian) -> TruncatedNormal | None:
     bound = m.bound / m.sigma
     if bound > 40:
         raise Unsupported(f"bound / sigma = {bound:g}: truncated Gaussian noise is supported up to 40; use gaussian.")
-    return legendre.truncated_gaussian(_laplace_range("truncated Gaussian noise", m.sensitivity / m.sigma), bound)
+    mu = _laplace_range("truncated Gaussian noise", m.sensitivity / m.sigma)
+    return TruncatedNormal(mu, bound) if 2 * bound > mu else None
+
+
+def _plain(pair: Exponentials | TruncatedNormal | None) -> Row:
+    return tables.REVEALED if pair is None else pair.plain()
 
 
 def _response(m: RandomizedResponse) -> Row:
@@ -94,12 +101,12 @@ ENTRIES: dict[type[Mechanism], Entry] = {
     TruncatedLaplace: Entry(
         "Truncated Laplace pair (monotone likelihood ratio, infinite loss where supports differ)",
         "truncated-laplace: sensitivity {m.sensitivity:g} under {a}, scale {m.scale:g}, bound {m.bound:g}",
-        _truncated_laplace,
+        lambda m: _plain(_truncated_laplace(m)),
     ),
     TruncatedGaussian: Entry(
         "Truncated Gaussian pair (monotone likelihood ratio, infinite loss where supports differ)",
         "truncated-gaussian: sensitivity {m.sensitivity:g} under {a}, sigma {m.sigma:g}, bound {m.bound:g}",
-        _truncated_gaussian,
+        lambda m: _plain(_truncated_gaussian(m)),
     ),
     Custom: Entry(
         "The pair as given",
@@ -132,16 +139,25 @@ SAMPLED: dict[type[Mechanism], Callable[[Any], Row]] = {
 }
 
 
+def _density(mechanism: Mechanism) -> Exponentials | TruncatedNormal | None:
+    """The pair of a mechanism with a density; None if it has none, or nothing in common."""
+    if isinstance(mechanism, Laplace) and mechanism.scale > 0:
+        lam = _laplace_range("Laplace noise on a sample", mechanism.sensitivity / mechanism.scale)
+        return Exponentials.laplace(lam)
+    if isinstance(mechanism, Exponential) or (isinstance(mechanism, NoisyMax) and mechanism.noise == "gumbel"):
+        return Exponentials.bounded_range(_laplace_range("a bounded range on a sample", mechanism.eps))
+    if isinstance(mechanism, TruncatedLaplace):
+        return _truncated_laplace(mechanism)
+    return _truncated_gaussian(mechanism) if isinstance(mechanism, TruncatedGaussian) else None
+
+
 def poisson_row(mechanism: Mechanism, rate: float) -> Row | None:
     """The row of a mechanism on a Poisson sample; None if it has no table."""
+    pair = _density(mechanism)
+    if pair is not None:
+        return pair.poisson(rate)
     if isinstance(mechanism, Laplace):
-        if mechanism.scale == 0:
-            return tables.poisson(tables.REVEALED, rate)
-        lam = _laplace_range("Laplace noise on a sample", mechanism.sensitivity / mechanism.scale)
-        return legendre.Exponentials.laplace(lam).poisson(rate)
-    if isinstance(mechanism, Exponential) or (isinstance(mechanism, NoisyMax) and mechanism.noise == "gumbel"):
-        eps = _laplace_range("a bounded range on a sample", mechanism.eps)
-        return legendre.Exponentials.bounded_range(eps).poisson(rate) if eps > 0 else None
+        return tables.poisson(tables.REVEALED, rate)
     if isinstance(mechanism, NoisyMax):
         return tables.poisson(_box(PureDP(mechanism.eps)), rate)
     make = SAMPLED.get(type(mechanism))

@@ -21,6 +21,7 @@ import numpy as np
 
 from privloss.numerics.small import UNIT, Complex, Real, exp_minus_1_minus, log1p_polar
 
+_ENOUGH = 1e-15  # a quadrature's error that needs no second opinion
 _FAR = 30.0  # Re(z v) beyond which e^(zv) is all that matters
 
 Profile = Callable[[float], tuple[float, float]]
@@ -46,9 +47,12 @@ class Density:
 
     def beyond(self, c: float, t: Real) -> tuple[Complex, Real]:
         """The density's part of M at heights where the nodes cannot follow: its closed form, or 0 up to V/t."""
-        if self.closed is not None:
-            return self.closed[0](c, t)
-        return np.zeros(len(t), dtype=complex), self.variation[0](c) / np.maximum(t, 1e-9)
+        faded = self.variation[0](c) / np.maximum(t, 1e-9)
+        if self.closed is None:
+            return np.zeros(len(t), dtype=complex), faded
+        value, doubt = self.closed[0](c, t)
+        known = doubt < faded
+        return np.where(known, value, 0.0), np.where(known, doubt, faded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +124,15 @@ class Row:
         if self.density is None:
             return self._near(c, t, np.zeros_like(t))
         with np.errstate(over="ignore", invalid="ignore"):
-            quadrature, (smooth, doubt) = self.density.error[0](c, t), self.density.beyond(c, t)
-        lost = quadrature > doubt  # the nodes cannot follow: do without them
+            quadrature = self.density.error[0](c, t)
+            high = np.flatnonzero(~(quadrature <= _ENOUGH))
+            smooth, doubt = self.density.beyond(c, t[high])
+        other = ~(quadrature[high] <= doubt)  # the nodes cannot follow: do without them
+        lost = np.zeros(len(t), dtype=bool)
+        lost[high[other]] = True
         found = np.empty((3, len(t)))
         found[:, ~lost] = self._near(c, t[~lost], quadrature[~lost])
-        found[:, lost] = self._without_nodes(c, t[lost], smooth[lost], doubt[lost])
+        found[:, lost] = self._without_nodes(c, t[lost], smooth[other], doubt[other])
         return found[0], found[1], found[2]
 
     def _near(self, c: float, t: Real, quadrature: Real) -> tuple[Real, Real, Real]:

@@ -70,17 +70,21 @@ def discrete_laplace(scale: float, sensitivity: int) -> Row:
     return Row((2.0 * k - sensitivity) * a, masses, slack=8.0 + 4 * a * sensitivity, wobble=2.0)
 
 
+def within_table(sigma: float, sensitivity: int) -> bool:
+    """Whether a discrete Gaussian makes a table of reasonable size."""
+    return sigma <= _LARGEST_SIGMA and sensitivity <= _MOST_SHIFT * sigma
+
+
 def discrete_gaussian(sigma: float, sensitivity: int) -> Row:
     """e^-(k-D)^2/2s^2 against e^-k^2/2s^2: losses (2k - D) D/2s^2; tails beyond 39 sigma are bounded, not summed.
 
     Tilting by e^(cZ) moves the centre from D to (c+1) D, so the part beyond D + R is at most e^(c(c+1)D^2/2s^2) times
     e^(-g^2/2s^2) (1 + s^2/g), g = R - c D; for Q against P, which keeps k >= D - R, g = R - (c+1) D.
     """
-    if sigma > _LARGEST_SIGMA:
-        raise Unsupported(f"sigma = {sigma!r}: the discrete Gaussian is supported up to {_LARGEST_SIGMA:g}.")
-    if sensitivity > _MOST_SHIFT * sigma:
+    if not within_table(sigma, sensitivity):
         raise Unsupported(
-            f"sensitivity / sigma = {sensitivity / sigma:g}: the discrete Gaussian is supported up to {_MOST_SHIFT:g}."
+            f"sigma = {sigma!r}, sensitivity = {sensitivity!r}: a discrete Gaussian as a table (small sigma, or on a "
+            f"sample) is supported for sigma up to {_LARGEST_SIGMA:g} and sensitivity up to {_MOST_SHIFT:g} sigma."
         )
     reach = math.ceil(_REACH * sigma) + 1
     k = np.arange(-reach, sensitivity + reach + 1)
@@ -167,8 +171,6 @@ def poisson(row: Row, rate: float) -> Row:
     Outcomes that only Q produces keep the loss log(1-q); those that only P produces stay infinite, with mass q delta.
     Tails: r' <= max(1, r), so what is missing is at most what was missing of P and of Q.
     """
-    if row.density is not None:
-        raise Unsupported("a Poisson sample of this noise: has no proven pair implemented yet.")
     values = np.log1p(rate * np.expm1(np.minimum(row.values, 600.0)))
     far = np.logaddexp(math.log1p(-rate), row.values + math.log(rate))
     values = np.where(row.values > 600, far, values)
