@@ -201,6 +201,14 @@ def test_few_uses_of_noise_on_a_sample_are_narrow() -> None:
         assert plan.epsilon(delta).relative_width < 1e-7
 
 
+def test_a_table_of_hundreds_used_a_thousand_times() -> None:
+    """Far more outcomes than a double can count."""
+    draws = np.random.default_rng(1)
+    p = draws.dirichlet(np.full(500, 5.0))
+    q = p * np.exp(0.3 * draws.standard_normal(500))
+    assert (pl.Custom(list(p), list(q / q.sum())) * 1000).epsilon(1e-6).relative_width < 1e-7
+
+
 def test_what_is_wider_than_asked_for_says_so() -> None:
     wide = (pl.Exponential(0.1) * 100).epsilon(1e-6)
     assert any(n.startswith("warning: relative width") for n in wide.notes)

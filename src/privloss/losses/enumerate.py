@@ -15,12 +15,12 @@ MOST_OUTCOMES = 20_000
 
 def outcomes(rows: Sequence[tuple[Row, int]]) -> float:
     """How many: for a row with m values used n times, the number of ways to split n into m counts."""
-    total = 1.0
+    log = 0.0
     for row, n in rows:
-        total *= math.exp(math.lgamma(n + len(row.values)) - math.lgamma(n + 1) - math.lgamma(len(row.values)))
-        if total > 10 * MOST_OUTCOMES:
+        log += math.lgamma(n + len(row.values)) - math.lgamma(n + 1) - math.lgamma(len(row.values))
+        if log > math.log(10 * MOST_OUTCOMES):
             return math.inf
-    return round(total)
+    return round(math.exp(log))
 
 
 def whole(rows: Sequence[tuple[Row, int]]) -> Row:
