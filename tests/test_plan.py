@@ -154,9 +154,9 @@ def test_bad_text(text: str) -> None:
 
 
 def test_what_is_not_there_yet_is_refused_by_name() -> None:
-    with pytest.raises(pl.Unsupported, match="shuffle"):
-        pl.Plan.from_dict({"steps": [{**STEP, "sampling": {"scheme": "shuffle"}}]})
     with pytest.raises(pl.Unsupported, match="shared Poisson sample"):
         (pl.Gaussian(1.0) + pl.Laplace(1.0)).poisson(0.1)
     with pytest.raises(pl.Unsupported, match="replace-one"):
-        pl.Gaussian(1.0).poisson(0.1).epsilon(1e-6, adjacency="replace-one")
+        pl.Gaussian(sigma=1.0).poisson(0.1).epsilon(1e-6, adjacency="replace-one")
+    with pytest.raises(pl.Unsupported, match="add-remove"):
+        pl.Gaussian(1.0).shuffled(10).epsilon(1e-6)

@@ -60,6 +60,8 @@ def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
     points = curve.points
     extra = curve.rho if points is None else math.inf  # a finite table bounds no rho
     upper = (limit + finite[1] + extra + extra_rho) * (1 + slack)
+    if worst.attained:  # what is attained is smaller than the pair
+        below = 0.0
     lower = max(below, 0.5 * curve.attained_mu_squared) * (1 - slack)
     notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
     return Bound(min(lower, upper), upper, METHOD, notes)

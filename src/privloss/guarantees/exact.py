@@ -41,6 +41,7 @@ PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
+_ROUGHLY = 1e-4  # tolerance of a lower end that may be far from the upper one
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
 
@@ -105,20 +106,25 @@ def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
     if delta == 1 or (not worst.loss.parts and worst.curve.empty):
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
-        return _with_attained(
-            _exact_epsilon(worst.loss, delta, tolerance), worst, lambda member: _exact_epsilon(member, delta, tolerance)
-        )
+        return _between(worst, lambda loss, width: _exact_epsilon(loss, delta, width), tolerance)
     return moments.epsilon(worst, delta, lambda loss: _exact_epsilon(loss, delta, tolerance))
 
 
-def _with_attained(found: Bound, worst: WorstNeighbours, ask: Callable[[ComposedLoss], Bound]) -> Bound:
-    """Where the dominating pair may not be attained, the lower end is that of mechanisms that are."""
+def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound], tolerance: float) -> Bound:
+    """Where the dominating pair may not be attained, the lower end is that of mechanisms that are; and the upper end is
+    never above that of the same plan without its samplers."""
+    found = ask(worst.loss, tolerance)
     if not worst.attained:
         return found
-    lower = max(ask(loss).lower for loss in worst.attained)
-    return Bound(
-        min(lower, found.upper), found.upper, found.method, (*found.notes, "lower end: a mechanism that attains it")
-    )
+    # as precise as the gap deserves
+    lower = max(ask(loss, max(tolerance, _ROUGHLY)).lower for loss in worst.attained)
+    if tolerance < _ROUGHLY and lower > (1 - 100 * _ROUGHLY) * found.upper:
+        lower = max(lower, *(ask(loss, tolerance).lower for loss in worst.attained))
+    upper, notes = found.upper, (*found.notes, "lower end: a mechanism that attains it")
+    if worst.unsampled is not None:
+        plain = ask(worst.unsampled, tolerance).upper
+        upper, notes = (plain, (*notes, "upper end: without sampling")) if plain < upper else (upper, notes)
+    return Bound(min(lower, upper), upper, found.method, notes)
 
 
 def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
@@ -244,9 +250,7 @@ def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
     if not worst.loss.parts and worst.curve.empty:
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
-        return _with_attained(
-            _exact_delta(worst.loss, eps, tolerance), worst, lambda member: _exact_delta(member, eps, tolerance)
-        )
+        return _between(worst, lambda loss, width: _exact_delta(loss, eps, width), tolerance)
     return moments.delta(worst, eps, lambda loss: _exact_delta(loss, eps, tolerance))
 
 

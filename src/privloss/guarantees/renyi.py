@@ -6,6 +6,7 @@ D_alpha = K(alpha - 1)/(alpha - 1); KL = K'(0) is the mean loss; D_inf the large
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,18 @@ def rdp(plan: Plan, alpha: Any, *, adjacency: str | None = None) -> Bound:
     each = [_divergence(*log_mgf_bounds(d, c), c) for d in directions(worst.loss)]
     found = largest(each)
     if worst.curve.empty:
-        return found
+        return _with_attained(found, worst, lambda d: _divergence(*log_mgf_bounds(d, c), c))
     upper = found.upper + float(worst.curve.log_mgf_upper(np.array([c]))[0]) / c * (1 + 4 * UNIT)
     lower = max(_divergence(*log_mgf_bounds(d, c), c).lower for d in directions(worst.stand_in))
     return Bound(min(lower, upper), upper, METHOD)
+
+
+def _with_attained(found: Bound, worst: WorstNeighbours, ask: Callable[[ComposedLoss], Bound]) -> Bound:
+    """Where the dominating pair may not be attained, the lower end is that of mechanisms that are."""
+    if not worst.attained:
+        return found
+    lower = max(ask(d).lower for loss in worst.attained for d in directions(loss))
+    return Bound(min(lower, found.upper), found.upper, found.method, found.notes)
 
 
 def _divergence(k_low: float, k_high: float, c: float) -> Bound:
@@ -80,7 +89,8 @@ def _max_divergence(worst: WorstNeighbours) -> Bound:
     if not worst.curve.empty:
         return exactly(math.inf, METHOD, ("a Renyi curve bounds no largest loss",))
     top = max([0.0, *(d.largest for d in directions(worst.loss))]) if worst.loss.parts else 0.0
-    return Bound(top * (1 - (64 + 8 * worst.loss.kinds) * UNIT) if top < math.inf else top, top, METHOD)
+    found = Bound(top * (1 - (64 + 8 * worst.loss.kinds) * UNIT) if top < math.inf else top, top, METHOD)
+    return _with_attained(found, worst, lambda d: exactly(max(d.largest, 0.0) * (1 - 1e-9), METHOD))
 
 
 def kl(plan: Plan, *, adjacency: str | None = None) -> Bound:
@@ -90,7 +100,7 @@ def kl(plan: Plan, *, adjacency: str | None = None) -> Bound:
         return exactly(math.inf, METHOD, ("some outcomes have infinite loss",))
     found = largest([_mean(d) for d in directions(worst.loss)])
     if worst.curve.empty:
-        return found
+        return _with_attained(found, worst, _mean)
     # D_1 <= D_alpha for every order of the curve; zCDP itself bounds KL by rho
     points = worst.curve.points
     at = np.array([1e-12]) if points is None else points[:1]

@@ -43,7 +43,10 @@ def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None) -> Bound:
     if rate == 0 and worst.curve.empty:
         low, high = (worst.loss.reversed() if worst.loss.parts else worst.loss).delta_inf_bounds
         mine = worst.loss.delta_inf_bounds
-        return Bound(1 - max(high, mine[1]), 1 - max(low, mine[0]), METHOD)
+        attained = max(low, mine[0])
+        if worst.attained:
+            attained = max(d.delta_inf_bounds[0] for loss in worst.attained for d in (loss, loss.reversed()))
+        return Bound(1 - max(high, mine[1]), 1 - attained, METHOD)
     seen: dict[float, Bound] = {}
 
     def delta(eps: float) -> Bound:

@@ -33,6 +33,8 @@ class Collected:
     points: list[tuple[float, float, float, int]] = field(default_factory=list)  # log mass, value, delta, count
     rows: list[tuple[Row, int]] = field(default_factory=list)
     rows_below: list[tuple[Row, Row, int]] = field(default_factory=list)  # dominating, attained
+    above: list[PrivacyLoss] = field(default_factory=list)  # what bounds samplers from above, and
+    below: list[PrivacyLoss] = field(default_factory=list)  # what they surely attain
     ranges: list[tuple[float, int]] = field(default_factory=list)  # bounded range
     sampled: list[Table] = field(default_factory=list)
     sampled_attained: list[tuple[float, float, int]] = field(default_factory=list)  # mixtures that stand for `sampled`
@@ -66,7 +68,12 @@ class Collected:
             rows += [(two_point(eps, 0.5 * eps * (1 + share)), n) for eps, n in self.ranges]
         if rows:
             parts.append(DiscreteLoss(tuple(r for r, _ in rows), np.array([float(n) for _, n in rows])))
-        return parts + self.others
+        return parts + self.others + (self.above if share is None else self.below)
+
+    def between(self, above: PrivacyLoss, below: PrivacyLoss) -> None:
+        """A step of which only bounds on both sides are known."""
+        self.above.append(above)
+        self.below.append(below)
 
 
 def columns(rows: Sequence[tuple[float, ...]]) -> list[Real]:

@@ -17,6 +17,7 @@ from privloss.numerics.transform import Lattice, LineValues, TooExpensive
 
 _MAX_WORK = 40_000_000
 _BLOCK = 500_000
+_CELL, _MOST_CELLS = 0.2, 3_000  # of the search for the decay, in units of the spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class DiscreteLoss(PrivacyLoss):
 
     @property
     def kinds(self) -> int:  # type: ignore[override]
-        return sum(1 + int(r.slack) for r in self.rows)  # masses carry `slack` roundings each
+        return sum(1 + int(np.max(r.slack)) for r in self.rows)  # masses carry `slack` roundings each
 
     @property
     def delta_inf(self) -> float:  # type: ignore[override]
@@ -59,7 +60,7 @@ class DiscreteLoss(PrivacyLoss):
     def _single(self) -> bool:
         row = self.rows[0]
         once: bool = bool(self.count.sum() == 1)
-        return row.missing is None and once
+        return once and (row.missing is None or row.density is not None)
 
     @cached_property
     def lattice(self) -> Lattice | None:  # type: ignore[override]
@@ -143,12 +144,54 @@ class _Vertical:
     def decay(self, t: float) -> float:
         """Atoms do not decay, densities fall like V/t."""
         total = 0.0
-        for row, times in zip(self.loss.rows, self.loss.count, strict=True):
-            fade = row.fade(self.c)
-            if fade is not None:
-                log = math.log(max(fade[0] + fade[1] / max(t, 1e-9), 1e-300)) - self._log_size(row) + 1e-9
+        for row, times, seen in zip(self.loss.rows, self.loss.count, self._seen, strict=True):
+            if seen is not None:
+                heights, highest = seen
+                at = int(np.searchsorted(heights, t, side="right")) - 1
+                near = float(highest[at]) if 0 <= at < len(highest) else 0.0 if at < 0 else -math.inf
+                log = (
+                    max(near, self._faded(row, max(t, float(heights[-1])))) if t < heights[-1] else self._faded(row, t)
+                )
                 total += float(times) * min(log, 0.0)
         return total
+
+    def _faded(self, row: Row, t: float) -> float:
+        """log |M(c+iu)/M(c)| <= this for all u >= t, by the variation of the density."""
+        fade = row.fade(self.c)
+        if fade is None:
+            return 0.0
+        return math.log(max(fade[0] + fade[1] / max(t, 1e-9), 1e-300)) - self._log_size(row) + 1e-9
+
+    @cached_property
+    def _seen(self) -> list[tuple[Real, Real] | None]:
+        """For each row with a density: heights, and from each on the largest log |M(c+it)/M(c)| up to the last (cells
+        as in `numerics.sparse`): where a density is smooth this falls like a Gaussian long before V/t does."""
+        found: list[tuple[Real, Real] | None] = []
+        for row in self.loss.rows:
+            if row.density is None:
+                found.append(None)
+                continue
+            variance = self._variance(row)
+            spread = 1 / math.sqrt(max(variance, 1e-300))
+            # up to where the variation takes over
+            fade = row.fade(self.c)
+            enough = 2 * fade[1] * math.exp(min(-self._log_size(row), 600.0)) if fade is not None else 0.0
+            cells = int(min(max(enough / spread, 40.0) / _CELL, _MOST_CELLS))
+            heights = spread * np.concatenate([np.geomspace(1e-6, 2.0, 180), 2.0 + _CELL * np.arange(1, cells)])
+            squares = self._squares(row, row.tilted(self.c), heights)
+            rise = 0.25 * variance * np.diff(heights) ** 2
+            logs = 0.5 * np.log(np.minimum(np.maximum(squares[1:], squares[:-1]) + rise, 1.0))
+            found.append((heights, np.maximum.accumulate(logs[::-1])[::-1] + 1e-15))
+        return found
+
+    def _variance(self, row: Row) -> float:
+        """Of the tilted loss, rounded up."""
+        weights = row.tilted(self.c)
+        centre = float(weights @ row.values)
+        top = float(np.abs(row.values).max())
+        # what lies beyond the nodes of a density carries less than 1e-30
+        rest = 1e-12 if row.density is None else 1e-20
+        return float(weights @ (row.values - centre) ** 2) * (1 + 1e-9) + rest * top**2
 
     def _log_size(self, row: Row) -> float:
         """A lower bound on log M(c) of one row; -1e300 for none."""
@@ -181,11 +224,8 @@ class _Vertical:
             raise TooExpensive("cells of atoms")
         total, edges = np.zeros(count), start + width * np.arange(count + 1)
         for row, times in zip(self.loss.rows, self.loss.count, strict=True):
-            weights = row.tilted(self.c)
-            top = float(np.abs(row.values).max())
-            squares = self._squares(row, weights, edges)
-            centre = float(weights @ row.values)
-            variance = float(weights @ (row.values - centre) ** 2) * (1 + 1e-9) + 1e-12 * top**2
+            squares = self._squares(row, row.tilted(self.c), edges)
+            variance = self._variance(row)
             most = np.minimum(np.maximum(squares[1:], squares[:-1]), 1.0)[None]
             fall = fall_below(most, np.array([[variance]]), width)[0]
             fade = row.fade(self.c)

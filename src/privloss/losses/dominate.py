@@ -21,6 +21,7 @@ from privloss.losses.discrete_gaussian import LEAST_SIGMA
 from privloss.losses.entries import BELOW, ENTRIES, poisson_row
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.row import Row
+from privloss.losses.samplers import collect_sampler, poisson_replace_one
 from privloss.losses.tables import poisson
 from privloss.mechanisms.base import Mechanism, refuse_sampling
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
@@ -30,7 +31,15 @@ from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
-from privloss.mechanisms.sampling import PoissonSampled
+from privloss.mechanisms.sampling import (
+    Allocated,
+    FixedSize,
+    PoissonSampled,
+    Sampled,
+    Shuffled,
+    TruncatedPoisson,
+    WithReplacement,
+)
 from privloss.numerics.small import UNIT
 
 _SHARES = (0.0, 0.05, 0.15, 0.3, 0.6, 0.9)  # places in a bounded range that a lower end tries
@@ -47,6 +56,7 @@ class WorstNeighbours:
     curve: RenyiCurve  # what is known only through Renyi divergences
     stand_in: ComposedLoss  # `loss` plus a mechanism that satisfies the curve: for lower ends
     attained: tuple[ComposedLoss, ...]  # where `loss` itself may not be attained: members that are, for lower ends
+    unsampled: ComposedLoss | None  # a second bound from above: the same without the samplers of which bounds are known
     theorems: tuple[str, ...]
     assumptions: tuple[str, ...]
 
@@ -64,16 +74,36 @@ def worst_neighbours(plan: Plan, adjacency: str) -> WorstNeighbours:
 
     curve = RenyiCurve(math.fsum(found.rho), tuple(found.tables), tuple(found.sampled))
     attained = mu_squared + curve.attained_mu_squared
-    shares = _SHARES if found.ranges and len(plan) > 1 else _SHARES[:1] if found.rows_below else ()
+    bounded = bool(found.rows_below or found.above)
+    shares = _SHARES if found.ranges and len(plan) > 1 else _SHARES[:1] if bounded else ()
+    members = tuple(with_gaussian(found.parts(share, stand_in=True), attained) for share in shares)
     return WorstNeighbours(
         adjacency=adjacency,
         loss=with_gaussian(parts, mu_squared),
         curve=curve,
-        stand_in=with_gaussian(found.parts(stand_in=True), attained),
-        attained=tuple(with_gaussian(found.parts(share, stand_in=True), attained) for share in shares),
+        stand_in=members[0] if members else with_gaussian(found.parts(stand_in=True), attained),
+        attained=members,
+        unsampled=_unsampled(plan, adjacency) if found.above else None,
         theorems=tuple(found.theorems),
         assumptions=tuple(found.assumptions),
     )
+
+
+def _unsampled(plan: Plan, adjacency: str) -> ComposedLoss | None:
+    """The plan with every step on the whole data (sampling never hurts: divergences are quasi-convex), if that has a
+    pair for every step."""
+    if any(
+        isinstance(m, (FixedSize, WithReplacement)) and not isinstance(m.mechanism, Gaussian) for m, _ in plan.steps
+    ):
+        return None
+    steps = []
+    for m, n in plan.steps:
+        if isinstance(m, WithReplacement):
+            return None  # a record may count several times
+        times = n * m.k if isinstance(m, Allocated) else n
+        steps.append((m.mechanism if isinstance(m, Sampled) and not isinstance(m, PoissonSampled) else m, times))
+    worst = worst_neighbours(Plan(tuple(steps)), adjacency)
+    return worst.loss if worst.curve.empty else None
 
 
 def _collect(found: Collected, mechanism: Mechanism, times: int, adjacency: str) -> None:
@@ -121,11 +151,14 @@ def _gaussian(found: Collected, mechanism: Any, times: int, adjacency: str) -> N
 
 def _poisson(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     rate, inner = mechanism.rate, mechanism.mechanism
-    if adjacency == "replace-one":
-        raise Unsupported(
-            "adjacency = 'replace-one': Poisson sampling under replace-one has no proven pair implemented yet; "
-            "ask under add-remove or zero-out."
-        )
+    if adjacency == "replace-one" and 0 < rate < 1:
+        if not isinstance(inner, Gaussian):
+            raise Unsupported(
+                f"{mechanism!r} under replace-one: needs the guarantee for added records as well as for replaced ones; "
+                "ask under add-remove or zero-out."
+            )
+        poisson_replace_one(found, inner, rate, times)
+        return
     if isinstance(inner, GDP) and inner.mu > 0:
         inner = Gaussian(noise_multiplier=1 / inner.mu)
     if not isinstance(inner, Gaussian):
@@ -145,6 +178,10 @@ def _poisson(found: Collected, mechanism: Any, times: int, adjacency: str) -> No
         found.points.append((math.log1p(-rate), math.log1p(-rate), rate, times))
     else:
         found.mixtures.append((rate, sigma, times))
+
+
+def _sampler(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
+    collect_sampler(found, mechanism, times, adjacency, _collect)
 
 
 def _sampled(found: Collected, inner: Mechanism, rate: float, times: int, adjacency: str) -> None:
@@ -315,6 +352,7 @@ def _rdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
 _REGISTRY: dict[type[Mechanism], Callable[[Collected, Any, int, str], None]] = {
     Gaussian: _gaussian,
     PoissonSampled: _poisson,
+    **dict.fromkeys((FixedSize, WithReplacement, TruncatedPoisson, Shuffled, Allocated), _sampler),
     Laplace: _laplace,
     RandomizedResponse: _randomized_response,
     PureDP: _approximate,

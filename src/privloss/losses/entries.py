@@ -12,6 +12,7 @@ from typing import Any
 from privloss.errors import Unsupported
 from privloss.losses import tables
 from privloss.losses.exponentials import Exponentials
+from privloss.losses.folding import fold
 from privloss.losses.row import Row
 from privloss.losses.truncated import TruncatedNormal
 from privloss.mechanisms.base import Mechanism
@@ -137,6 +138,19 @@ SAMPLED: dict[type[Mechanism], Callable[[Any], Row]] = {
     ApproxDP: _box,
     **{kind: entry.row for kind, entry in ENTRIES.items()},
 }
+
+
+def fixed_size_rows(mechanism: Mechanism, rate: float) -> tuple[Row, Row]:
+    """The symmetric pair of a mechanism on a fraction of the data, and the pair it was made of."""
+    pair = _density(mechanism)
+    if isinstance(pair, TruncatedNormal):
+        raise Unsupported(f"{mechanism!r}: batches of fixed size are not supported for truncated Gaussian noise.")
+    if pair is not None:
+        return pair.poisson(rate, folded=True), pair.poisson(rate)
+    row = poisson_row(mechanism, rate)
+    if row is None or row.missing is not None:
+        raise Unsupported(f"{mechanism!r}: batches of fixed size are not supported for this mechanism.")
+    return fold(row), row
 
 
 def _density(mechanism: Mechanism) -> Exponentials | TruncatedNormal | None:

@@ -33,8 +33,9 @@ def whole(rows: Sequence[tuple[Row, int]]) -> Row:
         v, m = _splits(row.values, log_masses, n)
         values = (values[:, None] + v).ravel()
         logs = (logs[:, None] + m).ravel()
-        size += math.lgamma(n + 1) + n * (row.slack + 2 + float(np.abs(log_masses[np.isfinite(log_masses)]).max()))
-        wobble += n * ((row.wobble + 2) * float(np.abs(row.values).max()) + row.absolute)
+        slack, off = float(np.max(row.slack)), float(np.max(row.wobble))
+        size += math.lgamma(n + 1) + n * (slack + 2 + float(np.abs(log_masses[np.isfinite(log_masses)]).max()))
+        wobble += n * ((off + 2) * float(np.abs(row.values).max()) + row.absolute)
         kept += n * math.log1p(-row.delta) if row.delta < 1 else -math.inf
         kept_back += n * math.log1p(-row.back) if row.back < 1 else -math.inf
     # the error of a sum is that of its terms, however small the sum

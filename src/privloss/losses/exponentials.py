@@ -105,15 +105,17 @@ class Exponentials:
         density = Density(len(z), errors, (variation, variation_back), both, (top, -low), forms)
         return Row(values, masses, self.revealed, self.revealed, slack=32 + 4 * lam, wobble=8.0, density=density)
 
-    def poisson(self, rate: float) -> Row:
-        """(1-q)Q + qP against Q: r = 1 - q + q e^z; what only Q produces has r = 1 - q.
+    def poisson(self, rate: float, folded: bool = False) -> Row:
+        """(1-q)Q + qP against Q: r = 1 - q + q e^z; what only Q produces has r = 1 - q. Folded: the symmetric pair of
+        its losses above 0 (see `folding.py`), that is z > 0, with every function the sum of both directions.
 
         Off the axis |1 - q + q e^(x+iy)| <= 1 - q + q e^x, >= cos(y) times that, and its argument is at most p tan y,
         p = q e^x / (1 - q + q e^x).
         """
-        lam, low, top, factor = self.lam, self.low, self.top, self.factor
+        lam, low, top, factor = self.lam, max(self.low, 0.0) if folded else self.low, self.top, self.factor
         z, weights, half = panels(low, top, 0.5)
         atoms = (*self.atoms, (-math.inf, self.revealed)) if self.revealed > 0 else self.atoms
+        atoms = tuple((v, m) for v, m in atoms if v > 0) if folded else atoms
         plain = np.concatenate([z, [v for v, _ in atoms]])
         under_q = np.concatenate([0.25 * factor * weights * np.exp(-0.5 * (lam + z)), [m for _, m in atoms]])
         values = np.log1p(rate * np.expm1(plain))
@@ -167,4 +169,14 @@ class Exponentials:
         errors = error(half, count, forth), error(half, count, back)
         ends = math.log1p(rate * math.expm1(top)), -math.log1p(rate * math.expm1(-math.inf if self.revealed else low))
         density = Density(len(z), errors, (variation, variation_back), profile, ends, (closed, closed_back))
-        return Row(values, masses, rate * self.revealed, slack=32 + 2 * lam, wobble=16.0, density=density)
+        lost = rate * self.revealed
+        if folded:
+            density = density.folded()
+            mirrored = masses * np.exp(-values)
+            order = np.r_[0 : len(z), len(values) : len(values) + len(z), len(z) : len(values)]
+            both = np.concatenate([values, -values]), np.concatenate([masses, mirrored])
+            mirror_atoms = np.arange(len(values) + len(z), 2 * len(values))
+            index = np.concatenate([order, mirror_atoms])
+            rest = max(1 - lost - math.fsum(both[1]), 0.0)
+            values, masses = np.append(both[0][index], 0.0), np.append(both[1][index], rest)
+        return Row(values, masses, lost, lost if folded else 0.0, slack=32 + 4 * lam, wobble=16.0, density=density)

@@ -85,5 +85,5 @@ class FineRule:
 
 
 def log_ends(value: float, wrong: float) -> tuple[float, float]:
-    """Logs of value -+ wrong."""
-    return (math.log(value - wrong) if value > wrong else -math.inf), math.log(max(value, 0.0) + wrong)
+    """Logs of value -+ wrong; what underflows is not 0."""
+    return (math.log(value - wrong) if value > wrong else -math.inf), math.log(max(value, 0.0) + wrong + 5e-324)

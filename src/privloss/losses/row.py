@@ -29,6 +29,26 @@ Closed = Callable[[float, Real], tuple[Complex, Real]]
 Error = Callable[[float, Real], Real]  # (c, t) -> bound on |M_exact(c+it) - M(c+it)|
 
 
+def _sum_of(functions: tuple[Closed, Closed]) -> Closed:
+    def total(c: float, t: Real) -> tuple[Complex, Real]:
+        (one, doubt), (two, other) = functions[0](c, t), functions[1](c, t)
+        return one + two, doubt + other
+
+    return total
+
+
+def _mirrored(profile: Profile) -> Profile:
+    """h(alpha) = alpha h(1/alpha) + 1 - alpha for alpha < 1."""
+
+    def bounds(eps: float) -> tuple[float, float]:
+        if eps >= 0:
+            return profile(eps)
+        low, high = (math.exp(eps + end) - math.expm1(eps) for end in profile(-eps))
+        return math.log(low) - 16 * UNIT, math.log(high) + 16 * UNIT
+
+    return bounds
+
+
 @dataclass(frozen=True)
 class Density:
     """The first `nodes` entries of a row are quadrature nodes of a density: for each direction the quadrature's error,
@@ -45,6 +65,20 @@ class Density:
         closed = None if self.closed is None else self.closed[::-1]
         return Density(self.nodes, self.error[::-1], self.variation[::-1], self.profile[::-1], self.top[::-1], closed)
 
+    def folded(self) -> Density:
+        """The density together with its mirror image (nodes of both first); a profile for eps >= 0."""
+
+        def both(functions: tuple[Error, Error]) -> Error:
+            return lambda c, t: functions[0](c, t) + functions[1](c, t)
+
+        def fade(c: float) -> float:
+            return self.variation[0](c) + self.variation[1](c)
+
+        error, top = both(self.error), self.top[0]
+        closed = None if self.closed is None else (_sum_of(self.closed),) * 2
+        profile = _mirrored(self.profile[0])
+        return Density(2 * self.nodes, (error, error), (fade, fade), (profile, profile), (top, top), closed)
+
     def beyond(self, c: float, t: Real) -> tuple[Complex, Real]:
         """The density's part of M at heights where the nodes cannot follow: its closed form, or 0 up to V/t."""
         faded = self.variation[0](c) / np.maximum(t, 1e-9)
@@ -57,14 +91,15 @@ class Density:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One loss. `slack` counts relative roundings in the masses, `wobble` those in the values."""
+    """One loss. `slack` counts relative roundings in the masses, `wobble` those in the values (one number for all
+    entries, or one for each)."""
 
     values: Real
     masses: Real
     delta: float = 0.0
     back: float = 0.0
-    slack: float = 8.0
-    wobble: float = 4.0
+    slack: float | Real = 8.0
+    wobble: float | Real = 4.0
     missing: tuple[Error, Error] | None = None  # forth and back: tails left out
     density: Density | None = None
     rho: float = math.inf  # a proven bound on zCDP, for rows without a largest loss
@@ -75,13 +110,14 @@ class Row:
         if self.missing is not None:
             return math.inf
         top = float(self.values.max()) if self.density is None else max(self.density.top[0], float(self.values.max()))
-        return top * (1 + 2 * self.wobble * UNIT * math.copysign(1, top)) + self.absolute * UNIT
+        return top * (1 + 2 * float(np.max(self.wobble)) * UNIT * math.copysign(1, top)) + self.absolute * UNIT
 
     def reversed(self) -> Row:
         """Q against P."""
         with np.errstate(divide="ignore"):  # in logs: a mass may underflow where e^-v overflows
             back = np.exp(np.log(self.masses) - self.values)
-        slack = self.slack + 2 + self.wobble * float(np.abs(self.values).max()) + self.absolute
+        size = float(np.abs(self.values).max()) if isinstance(self.slack, float) else np.abs(self.values)
+        slack = self.slack + 2 + self.wobble * size + self.absolute
         turned = None if self.missing is None else (self.missing[1], self.missing[0])
         density = None if self.density is None else self.density.reversed()
         return Row(
@@ -104,9 +140,9 @@ class Row:
         growth = np.abs(np.expm1(-self.values))  # how an error of v moves a term
         moved = growth * (np.abs(self.values) * self.wobble + self.absolute)
         error = UNIT * float((terms * (self.slack + 16) + self.masses * moved).sum())
-        if self.density is None:
-            # on a lattice the masses must be those of the mean to first order: charge their rounding
-            error += UNIT * (self.slack + 2) * float((self.masses * growth).sum())
+        # the masses of atoms must be those of the mean to first order: charge their rounding
+        atoms = slice(0 if self.density is None else self.density.nodes, None)
+        error += UNIT * float(((self.slack + 2) * self.masses * growth)[atoms].sum())
         gap = self.back - self.delta
         return math.fsum(terms) + gap, error + 8 * UNIT * (self.back + self.delta)
 
@@ -156,8 +192,9 @@ class Row:
         atoms = slice(self.density.nodes if self.density is not None else 0, None)
         u = (c + 1j * t)[:, None] * self.values[atoms]
         terms = self.masses[atoms] * np.exp(u)
-        wrong = (self.wobble + 4) * np.abs(u) + self.absolute * np.abs(c + 1j * t)[:, None]
-        error = UNIT * (np.abs(terms) * (self.slack + 32 + wrong)).sum(axis=1)
+        slack, wobble = (x if isinstance(x, float) else x[atoms] for x in (self.slack, self.wobble))
+        wrong = (wobble + 4) * np.abs(u) + self.absolute * np.abs(c + 1j * t)[:, None]
+        error = UNIT * (np.abs(terms) * (slack + 32 + wrong)).sum(axis=1)
         return self._finish(c, t, terms.sum(axis=1) + smooth - (1 - self.delta), error + doubt + 8 * UNIT)
 
     def _finish(self, c: float, t: Real, total: Complex, error: Real) -> tuple[Real, Real, Real]:

@@ -16,7 +16,14 @@ from privloss.mechanisms.questions import Questions
 
 if TYPE_CHECKING:
     from privloss.mechanisms.plan import Plan
-    from privloss.mechanisms.sampling import PoissonSampled
+    from privloss.mechanisms.sampling import (
+        Allocated,
+        FixedSize,
+        PoissonSampled,
+        Shuffled,
+        TruncatedPoisson,
+        WithReplacement,
+    )
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,36 @@ class Mechanism(Questions):
         from privloss.mechanisms.sampling import PoissonSampled
 
         return PoissonSampled(self, rate)
+
+    def fixed_size(self, n: int, m: int) -> FixedSize:
+        """On a batch of exactly m different records out of n, drawn afresh at every step."""
+        from privloss.mechanisms.sampling import FixedSize
+
+        return FixedSize(self, n, m)
+
+    def with_replacement(self, n: int, m: int) -> WithReplacement:
+        """On m independent draws out of n records, afresh at every step."""
+        from privloss.mechanisms.sampling import WithReplacement
+
+        return WithReplacement(self, n, m)
+
+    def truncated_poisson(self, rate: float, n: int, most: int) -> TruncatedPoisson:
+        """On a Poisson sample of n records that is cut down to at most `most` of them."""
+        from privloss.mechanisms.sampling import TruncatedPoisson
+
+        return TruncatedPoisson(self, rate, n, most)
+
+    def shuffled(self, steps: int) -> Shuffled:
+        """One epoch: permute the records, cut them into `steps` batches, run once on each."""
+        from privloss.mechanisms.sampling import Shuffled
+
+        return Shuffled(self, steps)
+
+    def allocated(self, steps: int, k: int = 1) -> Allocated:
+        """One epoch of `steps` steps, of which every record independently takes part in k random ones."""
+        from privloss.mechanisms.sampling import Allocated
+
+        return Allocated(self, steps, k)
 
     def to_dict(self) -> dict[str, Any]:
         """The step of a plan file, without its count."""

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from importlib import resources
 from typing import Any
 
-from privloss.errors import InvalidInput, InvalidPlan, Unsupported
+from privloss.errors import InvalidInput, InvalidPlan
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
 from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff
@@ -23,7 +23,7 @@ from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import DEFAULT_ADJACENCY, Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
-from privloss.mechanisms.sampling import SCHEMES, PoissonSampled
+from privloss.mechanisms.sampling import SAMPLERS, SCHEMES
 from privloss.mechanisms.truncated import TruncatedGaussian, TruncatedLaplace
 from privloss.mechanisms.unary_encoding import UnaryEncoding
 from privloss.numerics import check
@@ -115,10 +115,12 @@ def _sampled(where: str, mechanism: Mechanism, data: Any) -> Mechanism:
     if not isinstance(data, Mapping):
         raise InvalidPlan(f"{where} = {_short(data)}: must be an object.")
     scheme = check.choice(f"{where}.scheme", data.get("scheme"), SCHEMES, error=InvalidPlan)
-    if scheme != "poisson":
-        raise Unsupported(f"{where}.scheme = {scheme!r}: is not supported by this release yet; supported: poisson.")
-    _keys(where, data, required=("scheme", "rate"), optional=())
-    return PoissonSampled(mechanism, data["rate"])
+    sampler = SAMPLERS[scheme]
+    own = [f for f in fields(sampler) if f.name != "mechanism"]
+    required = tuple(f.name for f in own if f.default is MISSING)
+    optional = tuple(f.name for f in own if f.default is not MISSING)
+    _keys(where, data, required=("scheme", *required), optional=optional)
+    return sampler(mechanism, **{name: data[name] for name in (*required, *optional) if name in data})
 
 
 def _keys(where: str, data: Any, required: tuple[str, ...], optional: tuple[str, ...]) -> None:

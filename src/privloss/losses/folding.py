@@ -1,0 +1,63 @@
+"""Tables for samplers: the symmetric pair of a table, and a coarse table of a sampled Gaussian for rare events.
+
+Let H_alpha(P, Q) be a bound for both orders of the neighbours at every alpha >= 1. The pair that has exactly this
+profile above 1 and its mirror image below, h(alpha) = alpha h(1/alpha) + 1 - alpha, consists of the losses > 0 of
+(P, Q), their mirror images, and the rest of the mass at loss 0 (Zhu, Dong, Wang 2022, Thm. 11 and Prop. 6).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from privloss.losses.row import Row
+from privloss.numerics.small import Real
+
+_ATOMS = 240
+
+
+def fold(row: Row) -> Row:
+    """The symmetric pair of a table's losses above 0."""
+    up = row.values > 0
+    values, masses = row.values[up], row.masses[up]
+    mirrored = np.exp(np.log(np.maximum(masses, 1e-320)) - values)
+    rest = max(1 - row.delta - math.fsum(masses) - math.fsum(mirrored), 0.0)
+    wobble = float(np.max(row.wobble))
+    size = float(np.abs(values).max()) if len(values) else 0.0
+    slack = float(np.max(row.slack)) + 4 + wobble * size
+    return Row(
+        np.concatenate([values, -values, [0.0]]), np.concatenate([masses, mirrored, [rest]]), row.delta, row.delta,
+        slack, wobble, absolute=row.absolute,
+    )  # fmt: skip
+
+
+def hit_table(rate: float, distance: float) -> Row:
+    """(1-q) N(0) + q N(s) against N(0), from above: every cell's mass is moved to the two losses at its ends so that
+    the masses under P and under Q stay (a mixture of losses is dominated by the mixture of the extremes)."""
+    y = np.linspace(-9.0, distance + 9.0, _ATOMS)
+    edges = np.concatenate([[math.log1p(-rate)], _loss(rate, distance, y)])
+    under_q = _cells(y)
+    under_p = (1 - rate) * under_q + rate * _cells(y - distance)
+    inner_p, inner_q = under_p[:-1], under_q[:-1]
+    low, high = np.exp(edges[:-1]), np.exp(edges[1:])
+    # Q-mass at the upper end; where doubles cannot tell the ends apart, all of it
+    up = np.clip((inner_p - low * inner_q) / np.maximum(high - low, 1e-300), 0.0, inner_q)
+    q = np.zeros(len(edges))
+    q[:-1] += inner_q - up
+    q[1:] += up
+    q[-1] += under_q[-1]  # losses beyond the last edge: down to it, and to infinity
+    masses = q * np.exp(edges)
+    lost = max(under_p[-1] - under_q[-1] * math.exp(float(edges[-1])), 0.0) + 1e-16 * rate
+    return Row(edges, masses * (1 - lost) / math.fsum(masses), lost, 0.0, slack=1e6, wobble=64.0, absolute=8.0)
+
+
+def _loss(rate: float, distance: float, y: Real) -> Real:
+    return np.asarray(np.log1p(rate * np.expm1(distance * y - 0.5 * distance * distance)))
+
+
+def _cells(y: Real) -> Real:
+    """Masses of N(0, 1) below y[0], between the y, and above the last; differences of the smaller tail."""
+    left, right = ndtr(y), ndtr(-y)
+    return np.concatenate([left[:1], np.where(y[1:] < 0, np.diff(left), -np.diff(right)), right[-1:]])
