@@ -11,7 +11,7 @@ Bound(4.774567588107..., 4.774567588108...)
 from importlib import import_module
 from typing import Any
 
-from privloss.errors import InvalidInput, InvalidPlan, MissingExtra, PrivlossError, Unsupported
+from privloss.errors import InvalidInput, InvalidPlan, MissingExtra, PrivlossError, Unreachable, Unsupported
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
 from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff
 from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -21,7 +21,14 @@ from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
-from privloss.mechanisms.sampling import PoissonSampled
+from privloss.mechanisms.sampling import (
+    Allocated,
+    FixedSize,
+    PoissonSampled,
+    Shuffled,
+    TruncatedPoisson,
+    WithReplacement,
+)
 from privloss.mechanisms.truncated import TruncatedGaussian, TruncatedLaplace
 from privloss.mechanisms.unary_encoding import UnaryEncoding
 from privloss.numerics.bound import Bound, Bounds
@@ -32,6 +39,8 @@ __all__ = [
     "GDP",
     "RDP",
     "ZCDP",
+    "Accountant",
+    "Allocated",
     "ApproxDP",
     "Bound",
     "Bounds",
@@ -41,6 +50,7 @@ __all__ = [
     "DiscreteLaplace",
     "DiscretePair",
     "Exponential",
+    "FixedSize",
     "Gaussian",
     "GaussianPair",
     "InvalidInput",
@@ -54,22 +64,31 @@ __all__ = [
     "PrivlossError",
     "PureDP",
     "RandomizedResponse",
+    "Shuffled",
     "Tabulated",
     "TradeOff",
     "TruncatedGaussian",
     "TruncatedLaplace",
+    "TruncatedPoisson",
     "UnaryEncoding",
+    "Unreachable",
     "Unsupported",
+    "WithReplacement",
     "__version__",
+    "allocate",
+    "calibrate",
     "composition",
     "conversion",
+    "dp_sgd",
     "estimate",
     "group",
     "limits",
+    "parallel",
     "pipelines",
     "register",
     "shuffling",
     "subsampling",
+    "sweep",
     "tabulate",
     "tabulate_densities",
     "tracing",
@@ -86,20 +105,26 @@ _MODULES = (
     "subsampling",
     "tracing",
 )
-_PAIRS = {
-    "DiscretePair": "discrete_pair",
-    "GaussianPair": "smooth_pair",
-    "DensityPair": "smooth_pair",
-    "tabulate": "tabulate",
-    "tabulate_densities": "tabulate",
-    "register": "dominate",
+_LATE = {
+    "DiscretePair": "losses.discrete_pair",
+    "GaussianPair": "losses.smooth_pair",
+    "DensityPair": "losses.smooth_pair",
+    "tabulate": "losses.tabulate",
+    "tabulate_densities": "losses.tabulate",
+    "register": "losses.dominate",
+    "parallel": "guarantees.parallel",
+    "Accountant": "planning.accountant",
+    "allocate": "planning.allocate",
+    "calibrate": "planning.calibrate",
+    "dp_sgd": "planning.dp_sgd",
+    "sweep": "planning.sweep",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """The chapter's theorems by topic, and pairs of distributions, loaded when first asked for."""
+    """The chapter's theorems by topic, pairs of distributions and planning, loaded when first asked for."""
     if name in _MODULES:
         return import_module(f"privloss.guarantees.{name}")
-    if name in _PAIRS:
-        return getattr(import_module(f"privloss.losses.{_PAIRS[name]}"), name)
+    if name in _LATE:
+        return getattr(import_module(f"privloss.{_LATE[name]}"), name)
     raise AttributeError(f"module 'privloss' has no attribute {name!r}")

@@ -7,6 +7,7 @@
     |   +-- InvalidPlan                    a plan file or plan object breaks the format
     +-- Unsupported (also NotImplementedError)
     |                                      meaningful, but no proven bound is implemented; nothing was guessed
+    +-- Unreachable                        no parameter in range meets a calibration's target; says what is reachable
     +-- MissingExtra (also ImportError)    an optional package is not installed; says how to get it
 
 The message is one sentence: the argument, the value given, the rule it breaks.
@@ -25,6 +26,10 @@ class InvalidInput(PrivlossError, ValueError):
 
 class InvalidPlan(InvalidInput):
     """A plan breaks the plan format."""
+
+
+class Unreachable(PrivlossError):
+    """No parameter meets the target."""
 
 
 class Unsupported(PrivlossError, NotImplementedError):

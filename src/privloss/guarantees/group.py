@@ -10,11 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from privloss.errors import InvalidInput
+from privloss.errors import InvalidInput, Unsupported
+from privloss.mechanisms.base import Mechanism
+from privloss.mechanisms.black_box import GDP, ZCDP, ApproxDP, PureDP
+from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
+from privloss.mechanisms.discrete_laplace import DiscreteLaplace
+from privloss.mechanisms.gaussian import Gaussian
+from privloss.mechanisms.groups import PoissonGroup
+from privloss.mechanisms.laplace import Laplace
+from privloss.mechanisms.plan import Plan
+from privloss.mechanisms.sampling import PoissonSampled
+from privloss.mechanisms.truncated import TruncatedGaussian, TruncatedLaplace
 from privloss.numerics import check
 from privloss.numerics.arrays import numbers, plain, rounded_up, together
 from privloss.numerics.small import UNIT
@@ -103,3 +114,36 @@ def log_mean(c: Any, a: Any, b: Any, first: Any, second: Any) -> Any:
         near = np.log1p(first * np.expm1(np.minimum(c * a, 600.0)) + second * np.expm1(np.minimum(c * b, 600.0)))
         far = np.logaddexp(np.log(first) + c * a, np.log(second) + c * b) + 8 * UNIT * (1 + top)
     return np.where(top < 30, near, np.maximum(far, 0.0)) / safe
+
+
+def plan(plan: Plan | Mechanism, people: int) -> Plan:
+    """The plan as it looks to a group of people who all join, leave or change together: distances add up, and of a
+    Poisson sample any number of the group may be in it (all contributions alike are worst: among events with the same
+    probability without the group a half-space has the largest with any part of it, Neyman and Pearson).
+    """
+    k = check.count("people", people)
+    made = plan.as_plan()
+    return Plan(tuple((_grouped(m, k, made.adjacency), n) for m, n in made.steps), made.adjacency)
+
+
+def _grouped(mechanism: Mechanism, k: int, adjacency: str) -> Mechanism:
+    if k == 1:
+        return mechanism
+    if isinstance(mechanism, Gaussian) and mechanism.noise_multiplier is not None:
+        return Gaussian(noise_multiplier=mechanism.noise_multiplier / k)
+    if isinstance(mechanism, Gaussian):
+        return Gaussian(sigma=mechanism.sigma, sensitivity=k * (mechanism.sensitivity or 1.0))
+    if isinstance(mechanism, (Laplace, DiscreteGaussian, DiscreteLaplace, TruncatedGaussian, TruncatedLaplace)):
+        return replace(mechanism, sensitivity=k * mechanism.sensitivity)  # type: ignore[arg-type]
+    if isinstance(mechanism, PureDP):
+        return PureDP(float(pure(mechanism.eps, k)))
+    if isinstance(mechanism, ApproxDP):
+        return ApproxDP(*approx(mechanism.eps, mechanism.slack, k))
+    if isinstance(mechanism, ZCDP) and mechanism.slack == 0:
+        return ZCDP(float(zcdp(mechanism.rho, k)))
+    if isinstance(mechanism, GDP):
+        return GDP(float(rounded_up(k * mechanism.mu, 1)))
+    sampled = isinstance(mechanism, PoissonSampled) and isinstance(mechanism.mechanism, Gaussian)
+    if sampled and adjacency != "replace-one":
+        return PoissonGroup(mechanism.mechanism, mechanism.rate, k)  # type: ignore[attr-defined]
+    raise Unsupported(f"{mechanism!r} for a group of {k} under {adjacency}: no proven pair is implemented.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,10 @@ from privloss.losses.gaussian_mixture import GaussianMixtureLoss
 from privloss.losses.laplace import LaplaceLoss
 from privloss.losses.point import PointLoss
 from privloss.losses.row import Row
+from privloss.mechanisms.base import Mechanism
 from privloss.numerics.small import Real
+
+REVEALED_POINT = (-math.inf, 0.0, 1.0, 1)  # a point loss without finite mass
 
 
 @dataclass
@@ -70,6 +73,16 @@ class Collected:
             parts.append(DiscreteLoss(tuple(r for r, _ in rows), np.array([float(n) for _, n in rows])))
         return parts + self.others + (self.above if share is None else self.below)
 
+    def say(self, theorem: str, assumption: str) -> None:
+        self.theorems[theorem] = None
+        self.assumptions[assumption] = None
+
+    def add_row(self, row: Row, times: int) -> None:
+        if row.delta >= 1:
+            self.points.append(REVEALED_POINT)
+        else:
+            self.rows.append((row, times))
+
     def between(self, above: PrivacyLoss, below: PrivacyLoss) -> None:
         """A step of which only bounds on both sides are known."""
         self.above.append(above)
@@ -78,3 +91,6 @@ class Collected:
 
 def columns(rows: Sequence[tuple[float, ...]]) -> list[Real]:
     return [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
+
+
+Collect = Callable[[Collected, Mechanism, int, str], None]

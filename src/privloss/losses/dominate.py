@@ -13,21 +13,20 @@ from typing import Any
 
 from privloss.errors import InvalidInput, Unsupported
 from privloss.losses.base import PrivacyLoss
-from privloss.losses.bounded_range import two_point
-from privloss.losses.collected import Collected
+from privloss.losses.collected import REVEALED_POINT, Collected
 from privloss.losses.composed import ComposedLoss
-from privloss.losses.curve import WHOLE_ORDERS, RenyiCurve, least_gaussian, poisson_divergence
+from privloss.losses.curve import RenyiCurve
 from privloss.losses.discrete_gaussian import LEAST_SIGMA
-from privloss.losses.entries import BELOW, ENTRIES, poisson_row
+from privloss.losses.entries import BELOW, ENTRIES
 from privloss.losses.gaussian import GaussianLoss
-from privloss.losses.row import Row
+from privloss.losses.poisson_sample import collect_poisson
 from privloss.losses.samplers import collect_sampler, poisson_replace_one
-from privloss.losses.tables import poisson
-from privloss.mechanisms.base import Mechanism, refuse_sampling
+from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
 from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
 from privloss.mechanisms.exponential import Exponential, NoisyMax
 from privloss.mechanisms.gaussian import Gaussian
+from privloss.mechanisms.groups import PoissonGroup
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.plan import Plan
 from privloss.mechanisms.randomized_response import RandomizedResponse
@@ -40,11 +39,8 @@ from privloss.mechanisms.sampling import (
     TruncatedPoisson,
     WithReplacement,
 )
-from privloss.numerics.small import UNIT
 
 _SHARES = (0.0, 0.05, 0.15, 0.3, 0.6, 0.9)  # places in a bounded range that a lower end tries
-_SAMPLE = "Poisson sample of a pair: (1-q) Q + q P against Q, both directions (Zhu, Dong, Wang 2022, Thm. 11)"
-_REVEALED = (-math.inf, 0.0, 1.0, 1)  # a point loss without finite mass
 
 
 @dataclass(frozen=True)
@@ -113,11 +109,6 @@ def _collect(found: Collected, mechanism: Mechanism, times: int, adjacency: str)
     entry(found, mechanism, times, adjacency)
 
 
-def _say(found: Collected, theorem: str, assumption: str) -> None:
-    found.theorems[theorem] = None
-    found.assumptions[assumption] = None
-
-
 def relative_noise(mechanism: Gaussian, adjacency: str) -> tuple[float, str]:
     """noise / sensitivity under the adjacency, and how the sensitivity was found."""
     if mechanism.noise_multiplier is not None:
@@ -137,14 +128,13 @@ def _reciprocal_square(sigma: float) -> float:
 
 def _gaussian(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     sigma, text = relative_noise(mechanism, adjacency)
-    _say(
-        found,
+    found.say(
         "Gaussian pair N(0) against N(sensitivity) (Cor. gauss_adp_exact_multi)",
         f"gaussian: {text}; no sampling",
     )
     mu_squared = times * _reciprocal_square(sigma)
     if math.isinf(mu_squared):
-        found.points.append(_REVEALED)
+        found.points.append(REVEALED_POINT)
     else:
         found.mu_squared.append(mu_squared)
 
@@ -162,11 +152,10 @@ def _poisson(found: Collected, mechanism: Any, times: int, adjacency: str) -> No
     if isinstance(inner, GDP) and inner.mu > 0:
         inner = Gaussian(noise_multiplier=1 / inner.mu)
     if not isinstance(inner, Gaussian):
-        _sampled(found, inner, rate, times, adjacency)
+        collect_poisson(found, inner, rate, times, adjacency, _collect)
         return
     sigma, text = relative_noise(inner, adjacency)
-    _say(
-        found,
+    found.say(
         "Poisson-sampled Gaussian: (1-q) N(0) + q N(1) against N(0), both directions (Zhu, Dong, Wang 2022, Thm. 11)",
         f"gaussian: {text}; sampler: Poisson, every record independently with probability {rate!r} at every step",
     )
@@ -184,66 +173,9 @@ def _sampler(found: Collected, mechanism: Any, times: int, adjacency: str) -> No
     collect_sampler(found, mechanism, times, adjacency, _collect)
 
 
-def _sampled(found: Collected, inner: Mechanism, rate: float, times: int, adjacency: str) -> None:
-    """Poisson samples of everything but the Gaussian."""
-    if rate == 0:
-        return
-    if rate == 1:
-        _collect(found, inner, times, adjacency)
-        return
-    what = f"{inner!r}: its guarantee holds under {adjacency}; sampler: Poisson, every record independently with "
-    text = f"{what}probability {rate!r} at every step"
-    if isinstance(inner, (ZCDP, RDP)):
-        _say(found, "Renyi curve of a Poisson sample at whole orders (Thm. rdp_subsampling)", text)
-        _sampled_curve(found, inner, rate, times)
-        return
-    if isinstance(inner, (Exponential, NoisyMax)) and inner.eps == 0:
-        return
-    row = poisson_row(inner, rate)
-    if row is None:
-        raise refuse_sampling(inner)
-    if isinstance(inner, Exponential) or (isinstance(inner, NoisyMax) and inner.noise == "gumbel"):
-        below = poisson(two_point(inner.eps, 0.5 * inner.eps), rate)
-        found.rows_below.append((row, below, times))
-        _say(found, _SAMPLE, text)
-        return
-    _say(
-        found,
-        "Poisson sample of a pair: (1-q) Q + q P against Q, both directions (Zhu, Dong, Wang 2022, Thm. 11)",
-        text,
-    )
-    _add_row(found, row, times)
-
-
-def _sampled_curve(found: Collected, inner: ZCDP | RDP, rate: float, times: int) -> None:
-    if isinstance(inner, ZCDP):
-        rho, orders = inner.rho, WHOLE_ORDERS
-        if inner.slack > 0:
-            found.points.append((math.log1p(-rate * inner.slack), 0.0, rate * inner.slack, times))
-        sigma = math.inf if rho == 0 else 1 / math.sqrt(2 * rho)
-
-        def divergence(k: int) -> float:
-            return rho * k * (1 + 2 * UNIT)
-    else:
-        given = list(zip(inner.orders, inner.epsilons, strict=True))
-        orders = tuple(k for k in WHOLE_ORDERS if k <= inner.orders[-1])
-        sigma = least_gaussian(inner.orders, inner.epsilons)
-
-        def divergence(k: int) -> float:
-            return next((e for a, e in given if a >= k), math.inf)
-
-    if not orders:
-        raise Unsupported(f"{inner!r} on a Poisson sample: needs an order of at least 2.")
-    found.sampled.append(
-        (tuple(map(float, orders)), tuple(poisson_divergence(k, rate, divergence) for k in orders), times)
-    )
-    if sigma < math.inf:
-        found.sampled_attained.append((rate, sigma, times))
-
-
 def _table(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     entry = ENTRIES[type(mechanism)]
-    _say(found, entry.theorem, entry.assumption.format(m=mechanism, a=adjacency))
+    found.say(entry.theorem, entry.assumption.format(m=mechanism, a=adjacency))
     if isinstance(mechanism, DiscreteGaussian) and mechanism.sigma >= LEAST_SIGMA:
         found.discrete_gaussians.append((mechanism.sigma, mechanism.sensitivity, times))
         return
@@ -251,22 +183,14 @@ def _table(found: Collected, mechanism: Any, times: int, adjacency: str) -> None
     if below is not None:
         found.rows_below.append((entry.row(mechanism), below(mechanism), times))
     else:
-        _add_row(found, entry.row(mechanism), times)
-
-
-def _add_row(found: Collected, row: Row, times: int) -> None:
-    if row.delta >= 1:
-        found.points.append(_REVEALED)
-    else:
-        found.rows.append((row, times))
+        found.add_row(entry.row(mechanism), times)
 
 
 def _exponential(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     if isinstance(mechanism, NoisyMax) and mechanism.noise != "gumbel":
         _approximate(found, PureDP(mechanism.eps), times, adjacency)
         return
-    _say(
-        found,
+    found.say(
         "Bounded range: dominated by the density e^(z/2) on [-eps, eps]; below: two-point mechanisms "
         "(Dong, Durfee, Rogers 2020)",
         f"{mechanism.kind}: scores have the stated sensitivity under {adjacency}",
@@ -276,41 +200,38 @@ def _exponential(found: Collected, mechanism: Any, times: int, adjacency: str) -
 
 
 def _laplace(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
-    _say(
-        found,
+    found.say(
         "Laplace pair Lap(0) against Lap(sensitivity) (Zhu, Dong, Wang 2022, Prop. 14)",
         f"laplace: sensitivity {mechanism.sensitivity:g} under {adjacency}, scale {mechanism.scale:g}; no sampling",
     )
     ratio = mechanism.sensitivity / mechanism.scale if mechanism.scale > 0 else math.inf
     if math.isinf(ratio):
-        found.points.append(_REVEALED)
+        found.points.append(REVEALED_POINT)
     else:
         found.laplace.append((ratio, times))
 
 
 def _randomized_response(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
-    _say(
-        found,
+    found.say(
         "Randomised response: the two answers that differ (explicit pair)",
         f"randomized-response: neighbours give different answers under {adjacency}; an absent person's report is drawn "
         "as for some fixed answer",
     )
     eps = mechanism.local_epsilon
     if math.isinf(eps):
-        found.points.append(_REVEALED)
+        found.points.append(REVEALED_POINT)
     elif eps > 0:
         found.atoms.append((eps, mechanism.answers - 2, 0.0, times))
 
 
 def _approximate(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     delta = mechanism.slack if isinstance(mechanism, ApproxDP) else 0.0
-    _say(
-        found,
+    found.say(
         "(eps, delta)-DP is dominated by randomised response with delta (Kairouz, Oh, Viswanath 2015)",
         f"{mechanism.kind}: the guarantee of the box holds under {adjacency}",
     )
     if delta == 1:
-        found.points.append(_REVEALED)
+        found.points.append(REVEALED_POINT)
     elif mechanism.eps > 0:
         found.atoms.append((mechanism.eps, 0.0, delta, times))
     elif delta > 0:
@@ -318,8 +239,7 @@ def _approximate(found: Collected, mechanism: Any, times: int, adjacency: str) -
 
 
 def _gdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
-    _say(
-        found,
+    found.say(
         "mu-GDP is dominated by N(0,1) against N(mu,1) (Dong, Roth, Su 2022)",
         f"gdp: the guarantee of the box holds under {adjacency}",
     )
@@ -328,21 +248,19 @@ def _gdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
 
 
 def _zcdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
-    _say(
-        found,
+    found.say(
         "zCDP adds (Thm. cdp_composition), then Renyi moments bound delta (Prop. cdp2adp)",
         f"zcdp: the guarantee of the box holds under {adjacency}; lower end: the Gaussian with the same rho",
     )
     found.rho.append(times * mechanism.rho)
     if mechanism.slack == 1:
-        found.points.append(_REVEALED)
+        found.points.append(REVEALED_POINT)
     elif mechanism.slack > 0:
         found.points.append((math.log1p(-mechanism.slack), 0.0, mechanism.slack, times))
 
 
 def _rdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
-    _say(
-        found,
+    found.say(
         "Renyi curves add (Lem. rdp_composition), then moments bound delta (Prop. cdp2adp)",
         f"rdp: the curve of the box holds under {adjacency}; lower end: the largest Gaussian below the curve",
     )
@@ -352,7 +270,7 @@ def _rdp(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
 _REGISTRY: dict[type[Mechanism], Callable[[Collected, Any, int, str], None]] = {
     Gaussian: _gaussian,
     PoissonSampled: _poisson,
-    **dict.fromkeys((FixedSize, WithReplacement, TruncatedPoisson, Shuffled, Allocated), _sampler),
+    **dict.fromkeys((FixedSize, WithReplacement, TruncatedPoisson, Shuffled, Allocated, PoissonGroup), _sampler),
     Laplace: _laplace,
     RandomizedResponse: _randomized_response,
     PureDP: _approximate,

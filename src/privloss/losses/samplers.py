@@ -1,9 +1,5 @@
 """Samplers other than plain Poisson under add-remove: for each scheme and adjacency the pair, and why it is worst.
 
-Distances are in units of the noise. `add` is how far one record can move the sum when it joins, `replace` when it is
-replaced by another; with a noise multiplier these are 1 and 2 clipping norms, with sigma and sensitivity only the one
-that belongs to the plan's adjacency is known (and replace <= 2 add).
-
 Everything rests on advanced joint convexity (Balle, Barthe, Gaboardi 2018, Thm. 2): with a = 1 + q (a' - 1),
 H_a((1-q) U + q V, (1-q) U + q W) = q H_a'(V, (1-b) U + b W), b = a/a'. Where U, V, W are outputs on data that differ by
 one replacement, the right side is at most q H_a'(N(s), N(0)), which is H_a of ((1-q) N(0) + q N(s), N(0)); as
@@ -15,53 +11,27 @@ not: for replaced records the worst direction may change from step to step (Lebe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
-import numpy as np
-from scipy.special import bdtrc, ndtr
+from scipy.special import bdtrc
 
 from privloss.errors import Unsupported
-from privloss.losses.allocation import allocation_row
-from privloss.losses.collected import Collected
-from privloss.losses.discrete import DiscreteLoss
+from privloss.losses.collected import Collect, Collected
+from privloss.losses.distances import NOTHING, Distances, distance_text, mixture, rows
 from privloss.losses.entries import fixed_size_rows
+from privloss.losses.epochs import collect_allocated, collect_shuffled
 from privloss.losses.folding import fold, hit_table
-from privloss.losses.gaussian import GaussianLoss
-from privloss.losses.gaussian_mixture import GaussianMixtureLoss
 from privloss.losses.normal_row import NormalPair, normal_row
-from privloss.losses.row import Row
-from privloss.losses.tables import from_vectors
-from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.gaussian import Gaussian
+from privloss.mechanisms.groups import PoissonGroup
 from privloss.mechanisms.sampling import Allocated, FixedSize, Sampled, Shuffled, TruncatedPoisson, WithReplacement
-
-Collect = Callable[[Collected, Mechanism, int, str], None]
 
 _RARE = 1e-30  # probability of drawing a record so often that it counts as disclosed
 _STEEP = 4.0  # distance up to which multiple draws are told apart in a lower end
 _SURELY_DISCLOSED = 12.0  # distance from which a hit counts as disclosure
-NOTHING = from_vectors([1.0], [1.0])  # a lower end that claims nothing
 _SYMMETRIC = (
     "symmetric pair of (1-q) N(0) + q N(s) against N(0): joint convexity bounds both orders of the neighbours, and one "
     "pair that dominates both composes (Balle, Barthe, Gaboardi 2018; Zhu, Dong, Wang 2022, Thm. 10, 11)"
 )
-
-
-@dataclass(frozen=True)
-class Distances:
-    """How far one record moves the sum, in units of the noise."""
-
-    add: float | None
-    replace: float
-
-    @classmethod
-    def of(cls, mechanism: Gaussian, adjacency: str) -> Distances:
-        if mechanism.noise_multiplier is not None:
-            add = 1 / mechanism.noise_multiplier if mechanism.noise_multiplier > 0 else math.inf
-            return cls(add, 2 * add)
-        given = (1.0 if mechanism.sensitivity is None else mechanism.sensitivity) / (mechanism.sigma or 1e-300)
-        return cls(None, given) if adjacency == "replace-one" else cls(given, 2 * given)
 
 
 def collect_sampler(found: Collected, mechanism: Sampled, times: int, adjacency: str, collect: Collect) -> None:
@@ -69,18 +39,20 @@ def collect_sampler(found: Collected, mechanism: Sampled, times: int, adjacency:
     if isinstance(mechanism, FixedSize):
         _fixed_size(found, mechanism, times, adjacency, collect)
     elif isinstance(mechanism, Shuffled):
-        _shuffled(found, mechanism, times, adjacency, collect)
+        collect_shuffled(found, mechanism, times, adjacency, collect)
     elif not isinstance(mechanism.mechanism, Gaussian):
         raise Unsupported(
             f"{mechanism!r}: {mechanism.kind} sampling has a proven bound for Gaussian noise only; for other "
             "mechanisms use poisson, fixed-size or shuffle."
         )
+    elif isinstance(mechanism, PoissonGroup):
+        _group(found, mechanism, _usable(mechanism, adjacency), times, adjacency)
     elif isinstance(mechanism, WithReplacement):
         _with_replacement(found, mechanism, _usable(mechanism, adjacency), times, adjacency)
     elif isinstance(mechanism, TruncatedPoisson):
         _truncated(found, mechanism, _usable(mechanism, adjacency), times, adjacency, collect)
     elif isinstance(mechanism, Allocated):
-        _allocated(found, mechanism, _usable(mechanism, adjacency), times, adjacency, collect)
+        collect_allocated(found, mechanism, _usable(mechanism, adjacency), times, adjacency, collect)
 
 
 def _usable(mechanism: Sampled, adjacency: str) -> Distances:
@@ -106,8 +78,7 @@ def poisson_replace_one(found: Collected, inner: Gaussian, rate: float, times: i
             f"{inner!r} on a Poisson sample under replace-one: needs the bound on one record's contribution as well as "
             "the sensitivity; give noise_multiplier = noise / clipping norm, or ask under add-remove."
         )
-    _say(
-        found,
+    found.say(
         "Poisson-sampled Gaussian under replace-one: (1-q) N(0) + q N(C) against (1-q) N(0) + q N(-C) "
         "(joint convexity and Neyman-Pearson; docs/samplers.md)",
         f"gaussian: contributions up to C replaced by any other, noise_multiplier = noise / C given; sampler: Poisson, "
@@ -129,7 +100,7 @@ def _fixed_size(found: Collected, sampler: FixedSize, times: int, adjacency: str
     if adjacency == "add-remove" and sampler.m == sampler.n:
         raise Unsupported(f"{sampler!r} under add-remove: a neighbour with n - 1 records has no batch of m = n.")
     if sampler.m == sampler.n:
-        _say(found, "the whole data: no sampling", text)
+        found.say("the whole data: no sampling", text)
         collect(found, inner, times, adjacency)
         return
     if not isinstance(inner, Gaussian):
@@ -138,35 +109,33 @@ def _fixed_size(found: Collected, sampler: FixedSize, times: int, adjacency: str
                 f"{sampler!r} under {adjacency}: the bound needs the guarantee for replaced records; "
                 "ask under replace-one."
             )
-        _say(found, _SYMMETRIC, f"{inner!r}: its guarantee holds under replace-one; {text}")
+        found.say(_SYMMETRIC, f"{inner!r}: its guarantee holds under replace-one; {text}")
         above, below = fixed_size_rows(inner, rate)
-        found.between(_rows(above, times), _rows(below, times))
+        found.between(rows(above, times), rows(below, times))
         return
     distances = Distances.of(inner, adjacency)
     if math.isinf(distances.replace):
-        _say(found, _SYMMETRIC, text)
+        found.say(_SYMMETRIC, text)
         shown = math.log1p(-rate) if adjacency == "add-remove" else 0.0  # what a miss tells
         found.points.append((math.log1p(-rate), shown, rate, times))
         return
     if adjacency == "add-remove":
         # with n records: without the record (probability 1 - m/n) the batch is that of the n - 1 others; with it, one
         # of the others is replaced. So the pair is that of a Poisson sample with the distance of a replacement
-        _say(
-            found,
+        found.say(
             "fixed size under add-remove: (1-q) N(0) + q N(s) against N(0), s for a replacement, q = m/n with n the "
             "larger size, both directions (Zhu, Dong, Wang 2022, Thm. 11)",
-            f"gaussian: {_distance_text(distances.replace)}; {text}",
+            f"gaussian: {distance_text(distances.replace)}; {text}",
         )
         found.mixtures.append((rate, 1 / distances.replace, times))
         return
     lower = distances.replace if adjacency == "replace-one" else distances.add or distances.replace
-    _say(
-        found,
+    found.say(
         f"fixed size under {adjacency}: {_SYMMETRIC}; lower end: all other records alike, the pair itself",
-        f"gaussian: {_distance_text(distances.replace)}; {text}",
+        f"gaussian: {distance_text(distances.replace)}; {text}",
     )
     row = normal_row([(1.0, NormalPair(((rate, distances.replace),), folded=True))])
-    found.between(_rows(row, times), _mixture(rate, 1 / lower, times))
+    found.between(rows(row, times), mixture(rate, 1 / lower, times))
 
 
 def _with_replacement(
@@ -196,14 +165,40 @@ def _with_replacement(
     hits.append((rate - math.fsum(p for p, _ in hits), most * s))
     below = normal_row([(1.0, NormalPair(tuple(hits)))]) if most * s <= _SURELY_DISCLOSED else NOTHING
     what = "symmetric pair" if folded else "pair, both directions"
-    _say(
-        found,
+    found.say(
         f"with replacement: the number of draws revealed, {what} of (1-q) N(0) + q N(K s) against N(0), q = P[K > 0] "
         "(Balle, Barthe, Gaboardi 2018, Thm. 10; Zhu, Dong, Wang 2022, Thm. 10, 11); lower end: all others alike",
-        f"gaussian: {_distance_text(s)}; sampler: {m} draws with replacement out of {n} records, afresh at every step; "
+        f"gaussian: {distance_text(s)}; sampler: {m} draws with replacement out of {n} records, afresh at every step; "
         "n public",
     )
-    found.between(_rows(row, times), _rows(below if adjacency != "zero-out" else NOTHING, times))
+    found.between(rows(row, times), rows(below if adjacency != "zero-out" else NOTHING, times))
+
+
+def _group(found: Collected, sampler: PoissonGroup, distances: Distances, times: int, adjacency: str) -> None:
+    """K ~ Bin(people, q) of the group are sampled: sum P[K = k] N(k s) against N(0). For any contributions an event of
+    probability p without the group has at most the probability that a half-space gets from contributions all alike."""
+    if adjacency == "replace-one" or distances.add is None:
+        raise Unsupported(
+            f"{sampler!r} under {adjacency}: groups on a sample are supported under add-remove and zero-out."
+        )
+    if sampler.rate == 0:
+        return
+    found.say(
+        "group on a Poisson sample: sum P[K = k] N(k s) against N(0), K binomial, both directions (Neyman-Pearson; "
+        "docs/samplers.md)",
+        f"gaussian: {distance_text(distances.add)} for each of {sampler.people} people; sampler: Poisson, every record "
+        f"independently with probability {sampler.rate!r} at every step",
+    )
+    people, rate = sampler.people, sampler.rate
+    if rate == 1:
+        found.mu_squared.append(times * (people * distances.add) ** 2)
+        return
+    hits = [
+        (math.exp(math.lgamma(people + 1) - math.lgamma(k + 1) - math.lgamma(people - k + 1)
+                  + k * math.log(rate) + (people - k) * math.log1p(-rate)), k * distances.add)
+        for k in range(1, people + 1)
+    ]  # fmt: skip
+    found.rows.append((normal_row([(1.0, NormalPair(tuple((w, s) for w, s in hits if w > 1e-300)))]), times))
 
 
 def _binomial(m: int, p: float) -> list[tuple[int, float]]:
@@ -233,7 +228,7 @@ def _truncated(
     if rate == 0:
         return
     if over == 0 and most >= sampler.n:
-        _say(found, "nothing is ever cut off", text)
+        found.say("nothing is ever cut off", text)
         collect(found, inner.poisson(rate), times, adjacency)
         return
     if distances.add is None:
@@ -247,112 +242,9 @@ def _truncated(
     if adjacency != "add-remove":
         table = fold(table)
     row = normal_row([(1 - over, usual)], [(over, table)]) if over > 0 else normal_row([(1.0, usual)])
-    _say(
-        found,
+    found.say(
         "truncated Poisson: the number of others revealed; below the maximum a Poisson sample, above it the record "
         "replaces another (joint convexity; docs/samplers.md); lower end: a Poisson sample of rate q P[not cut]",
-        f"gaussian: {_distance_text(add)}, replaced {_distance_text(replace)}; {text}",
+        f"gaussian: {distance_text(add)}, replaced {distance_text(replace)}; {text}",
     )
-    found.between(_rows(row, times), _mixture(rate * (1 - over), 1 / add, times))
-
-
-def _shuffled(found: Collected, sampler: Shuffled, times: int, adjacency: str, collect: Collect) -> None:
-    """Given the permutation a record touches one step of the epoch: no amplification is proven."""
-    inner = sampler.mechanism
-    if adjacency == "add-remove":
-        raise Unsupported(
-            f"{sampler!r} under add-remove: a record more or less moves all others to other batches; ask under "
-            "zero-out or replace-one, or use poisson or allocation."
-        )
-    text = f"sampler: shuffled epochs of {sampler.steps} steps, one count per epoch; no amplification is claimed"
-    theorem = "shuffled epochs: given the permutation a record touches one step per epoch (parallel composition)"
-    if isinstance(inner, Gaussian):
-        d = Distances.of(inner, adjacency)
-        if math.isinf(d.replace):
-            collect(found, inner, times, adjacency)
-            return
-        if adjacency == "replace-one":
-            with_record, without = d.replace, 0.0
-        else:
-            with_record, without = (d.replace, d.add or 0.0) if inner.noise_multiplier else (d.add or 0.0, 0.0)
-        below = _largest_of(sampler.steps, with_record, without)
-        theorem += "; lower end: the largest of the steps' outputs (Chua et al. 2024)"
-        _say(found, theorem, f"gaussian: {_distance_text(with_record - without)}; {text}")
-        found.between(GaussianLoss(times * (with_record - without) ** 2), _rows(below, times))
-        return
-    _say(found, theorem, f"{inner!r}; {text}")
-    alone = Collected()
-    collect(alone, inner, times, adjacency)
-    if alone.rho or alone.tables or alone.sampled:
-        raise Unsupported(f"{sampler!r}: is supported for mechanisms with a pair, not for Renyi curves.")
-    found.assumptions.update(alone.assumptions)
-    found.above += alone.parts() + [GaussianLoss(mu) for mu in alone.mu_squared]
-    found.below.append(_rows(NOTHING, 1))
-
-
-def _largest_of(steps: int, with_record: float, without: float) -> Row:
-    """The largest of `steps` outputs, one of them moved by one distance or the other: a post-processing, so a lower
-    end. P[max <= x] = Phi(x - s) Phi(x)^(steps - 1); its bins are post-processing again."""
-    x = np.linspace(-8.0, 9.0 + with_record, 300)
-    rest = (steps - 1) * np.log(np.maximum(ndtr(x), 1e-300))
-
-    def cells(distance: float) -> list[float]:
-        cdf = np.exp(np.log(np.maximum(ndtr(x - distance), 1e-300)) + rest)
-        # both sides rounded to multiples of 1e-12, so that no bin belongs to one side only through rounding
-        masses = np.maximum(np.diff(np.concatenate([[0.0], cdf, [1.0]])), 0.0) + 1e-13
-        return [float(m) for m in masses / masses.sum()]
-
-    return from_vectors(cells(with_record), cells(without))
-
-
-def _allocated(
-    found: Collected, sampler: Allocated, distances: Distances, times: int, adjacency: str, collect: Collect
-) -> None:
-    """A record in k of t steps is, given a random split of the steps into k blocks, in one step of each block (Feldman
-    and Shenfeld 2025)."""
-    block = sampler.steps // sampler.k
-    places = f"every record in {sampler.k} of {sampler.steps} steps per epoch, chosen at random"
-    text = f"sampler: {places}; one count per epoch"
-    if adjacency == "replace-one":
-        _say(
-            found,
-            "allocation under replace-one: given the places a record touches k steps per epoch (no amplification is "
-            "proven)",
-            f"gaussian: {_distance_text(distances.replace)}; {text}",
-        )
-        uses = times * sampler.k
-        found.between(GaussianLoss(uses * distances.replace**2), _rows(NOTHING, uses))
-        return
-    if distances.add is None:
-        raise Unsupported(f"{sampler!r}: needs the distance of one record.")
-    if block == 1:
-        collect(found, sampler.mechanism, times * sampler.k, adjacency)
-        return
-    _say(
-        found,
-        "allocation: the mean of the steps' likelihood ratios against N(0), both directions (Feldman, Shenfeld 2025; "
-        "Chua et al. 2025), each ratio moved to a grid with its mean kept (convex order)",
-        f"gaussian: {_distance_text(distances.add)}; {text}",
-    )
-    uses = times * sampler.k
-    row = allocation_row(block, distances.add)
-    below = _largest_of(block, distances.add, 0.0) if sampler.k == 1 else NOTHING
-    above = GaussianLoss(uses * distances.add**2) if row is None else _rows(row, uses)
-    found.between(above, _rows(below, uses))
-
-
-def _rows(row: Row, times: int) -> DiscreteLoss:
-    return DiscreteLoss((row,), np.array([float(times)]))
-
-
-def _mixture(rate: float, sigma: float, times: int) -> GaussianMixtureLoss:
-    return GaussianMixtureLoss(np.array([rate]), np.array([sigma]), np.array([float(times)]))
-
-
-def _distance_text(distance: float) -> str:
-    return f"one record moves the sum by up to {distance:.6g} times the noise"
-
-
-def _say(found: Collected, theorem: str, assumption: str) -> None:
-    found.theorems[theorem] = None
-    found.assumptions[assumption] = None
+    found.between(rows(row, times), mixture(rate * (1 - over), 1 / add, times))

@@ -1,0 +1,1 @@
+"""Backwards: from a promise to the parameters that keep it."""

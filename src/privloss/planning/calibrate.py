@@ -1,0 +1,176 @@
+"""The parameter that just keeps a promise: least noise, most steps, largest rate.
+
+>>> import privloss as pl
+>>> found = pl.calibrate(lambda s: pl.Gaussian(s).poisson(256 / 60_000) * 14_100, epsilon=3, delta=1e-5)
+>>> round(found.value, 4), found.achieved.upper <= 3
+(0.9691, True)
+>>> pl.calibrate(lambda n: pl.Gaussian(1.1).poisson(0.01) * n, epsilon=2, delta=1e-6, whole=True).value
+1312
+
+Any family of plans with one parameter will do, as long as its privacy is monotone in it; which way is found out. The
+value returned surely meets the target (its upper end does), and one that is `tolerance` better by the same measure does
+not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.optimize import brentq
+
+from privloss.errors import InvalidInput, Unreachable
+from privloss.guarantees.tradeoff import total_variation
+from privloss.mechanisms.base import Mechanism
+from privloss.mechanisms.plan import Plan
+from privloss.numerics import check
+from privloss.numerics.bound import Bound
+from privloss.planning.target import Target
+
+Family = Callable[[Any], Mechanism | Plan]
+_SMALLEST, _LARGEST = 1e-9, 1e12
+_CLIP = 50.0  # excesses beyond this only say which side it is
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """`value` meets the target for certain; `refused`, next to it, is not known to (None: the value is a limit)."""
+
+    value: float | int
+    refused: float | int | None
+    plan: Plan
+    target: Target
+    achieved: Bound
+    evaluations: int
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        return f"Calibrated({self.value!r}, {self.target.describe()}, achieved {self.achieved})"
+
+
+def calibrate(
+    family: Family,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    tpr: float | None = None,
+    fpr: float | None = None,
+    advantage: float | None = None,
+    adjacency: str | None = None,
+    low: float = _SMALLEST,
+    high: float = _LARGEST,
+    start: float | None = None,
+    whole: bool = False,
+    tolerance: float = 1e-7,
+) -> Calibrated:
+    """The parameter of a family, between `low` and `high`, that just meets the target; `whole` for whole numbers."""
+    target = Target.of(epsilon=epsilon, delta=delta, tpr=tpr, fpr=fpr, advantage=advantage, adjacency=adjacency)
+    if not callable(family):
+        raise InvalidInput(f"family = {family!r}: must be a function from a number to a plan.")
+    if whole:
+        low, high = max(low, 1.0), min(high, float(check.MAX_COUNT))
+    bottom = check.number("low", low, low=0, above=True)
+    top = check.number("high", high, low=bottom)
+    check.number("tolerance", tolerance, low=1e-13, high=0.1)
+    first = 1.0 if start is None else check.number("start", start, low=bottom, high=top)
+    search = _Search(family, target, bottom, top, whole)
+    return search.run(min(max(first, bottom), top), tolerance)
+
+
+class _Search:
+    """Plans are asked for once per parameter; the search runs on its logarithm."""
+
+    def __init__(self, family: Family, target: Target, low: float, high: float, whole: bool) -> None:
+        self.family, self.target, self.low, self.high, self.whole = family, target, low, high, whole
+        self.seen: dict[float, float] = {}
+
+    def plan(self, value: float) -> Plan:
+        made = self.family(int(value) if self.whole else value)
+        if not isinstance(made, (Mechanism, Plan)):
+            raise InvalidInput(f"family({value!r}) = {made!r}: must be a plan or a mechanism.")
+        return made.as_plan()
+
+    def excess(self, value: float) -> float:
+        if value not in self.seen:
+            self.seen[value] = self.target.excess(self.plan(value))
+        return self.seen[value]
+
+    def clipped(self, log: float) -> float:
+        return min(max(self.excess(self.at(log)), -_CLIP), _CLIP)
+
+    def at(self, log: float) -> float:
+        value = min(max(math.exp(log), self.low), self.high)
+        return float(math.floor(value)) if self.whole else value
+
+    def run(self, start: float, tolerance: float) -> Calibrated:
+        safe, unsafe = self.bracket(float(math.floor(start)) if self.whole else start)
+        if unsafe is None:
+            return self.answer(safe, None)
+        if self.whole:
+            return self.answer(*self.bisect(safe, unsafe))
+        a, b = math.log(safe), math.log(unsafe)
+        root = brentq(self.clipped, a, b, xtol=tolerance / 8, rtol=1e-15, disp=False)
+        step = tolerance / 4
+        for sign in (1.0, -1.0):  # a safe point and an unsafe one, next to the root
+            moved, width = root, step
+            while (self.excess(self.at(moved)) <= 0) != (sign > 0):
+                moved = root + math.copysign(width, (a - b) * sign)
+                width *= 2
+                if (moved - a) * (a - b) >= 0 or (moved - b) * (b - a) >= 0:
+                    moved = a if sign > 0 else b
+                    break
+            safe, unsafe = (self.at(moved), unsafe) if sign > 0 else (safe, self.at(moved))
+        return self.answer(safe, unsafe)
+
+    def bracket(self, start: float) -> tuple[float, float | None]:
+        """A safe and an unsafe point. Looks both ways from the start, by ever longer strides in the logarithm."""
+        here = self.excess(start) <= 0
+        stride, down, up = math.log(2.0), math.log(start), math.log(start)
+        while math.exp(down) > self.low * (1 + 1e-12) or math.exp(up) < self.high * (1 - 1e-12):
+            for sign in (-1, 1):
+                end = self.low if sign < 0 else self.high
+                before = down if sign < 0 else up
+                if math.isclose(before, math.log(end), abs_tol=1e-12):
+                    continue
+                after = max(before - stride, math.log(end)) if sign < 0 else min(before + stride, math.log(end))
+                there = self.excess(self.at(after)) <= 0
+                if there != here:
+                    ends = self.at(before), self.at(after)
+                    return ends if here else ends[::-1]
+                if sign < 0:
+                    down = after
+                else:
+                    up = after
+            stride *= 1.6
+        ends_found = {v: self.excess(v) for v in (self.at(down), self.at(up))}
+        best = min(ends_found, key=lambda v: ends_found[v])
+        if here:  # every parameter will do: the less private of the limits
+            return max(
+                ends_found, key=lambda v: total_variation(self.plan(v), adjacency=self.target.adjacency).upper
+            ), None
+        reached = self.target.achieved(self.plan(best))
+        raise Unreachable(
+            f"target {self.target.describe()}: cannot be met with the parameter between {self.low:g} and "
+            f"{self.high:g}; the best is {reached.upper:.6g}, at {best:g}."
+        )
+
+    def bisect(self, safe: float, unsafe: float) -> tuple[float, float]:
+        """Whole numbers next to one another."""
+        while abs(safe - unsafe) > 1:
+            f, g = self.excess(safe), self.excess(unsafe)
+            share = min(max(f / (f - g), 0.05), 0.95) if abs(f) < 30 and abs(g) < 30 else 0.5
+            middle = float(round(safe + (unsafe - safe) * share))
+            middle = min(max(middle, min(safe, unsafe) + 1), max(safe, unsafe) - 1)
+            safe, unsafe = (middle, unsafe) if self.excess(middle) <= 0 else (safe, middle)
+        return safe, unsafe
+
+    def answer(self, safe: float, unsafe: float | None) -> Calibrated:
+        plan = self.plan(safe)
+        achieved = self.target.achieved(plan)
+        shown = int(safe) if self.whole else safe
+        refused = None if unsafe is None else int(unsafe) if self.whole else unsafe
+        return Calibrated(shown, refused, plan, self.target, achieved, len(self.seen))
