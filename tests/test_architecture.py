@@ -55,12 +55,14 @@ def test_numerics_know_no_privacy_and_descriptions_no_numerics() -> None:
 def test_public_surface() -> None:
     assert sorted(privloss.__all__) == sorted(
         [
-            "ApproxDP", "Bound", "Bounds", "Custom", "DensityPair", "DiscreteGaussian", "DiscreteLaplace",
-            "DiscretePair", "Exponential", "GDP", "Gaussian", "GaussianPair", "InvalidInput", "InvalidPlan", "Laplace",
-            "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP",
-            "RandomizedResponse", "Tabulated", "TradeOff", "TruncatedGaussian", "TruncatedLaplace", "UnaryEncoding",
-            "Unsupported", "ZCDP", "__version__", "composition", "conversion", "estimate", "group", "limits",
-            "pipelines", "register", "shuffling", "subsampling", "tabulate", "tabulate_densities", "tracing",
+            "Accountant", "Allocated", "ApproxDP", "Bound", "Bounds", "Custom", "DensityPair", "DiscreteGaussian",
+            "DiscreteLaplace", "DiscretePair", "Exponential", "FixedSize", "GDP", "Gaussian", "GaussianPair",
+            "InvalidInput", "InvalidPlan", "Laplace", "MissingExtra", "NoisyMax", "Plan", "PoissonSampled",
+            "PrivacyProfile", "PrivlossError", "PureDP", "RDP", "RandomizedResponse", "Shuffled", "Tabulated",
+            "TradeOff", "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable",
+            "Unsupported", "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate", "composition",
+            "conversion", "dp_sgd", "estimate", "group", "limits", "parallel", "pipelines", "register", "shuffling",
+            "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

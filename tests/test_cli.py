@@ -110,7 +110,7 @@ def test_rate_one_is_no_sampling() -> None:
         (["epsilon", "--noise-multiplier", "1", "--steps", "0", "--delta", "0.1"], ["--steps", "0"]),
         (["epsilon", "--noise-multiplier", "1", "--sample-rate", "1.5", "--delta", "0.1"], ["--sample-rate", "1.5"]),
         (["epsilon", "--noise-multiplier", "1", "--sampling", "poisson", "--delta", "0.1"], ["--sample-rate"]),
-        (["epsilon", *SGD, "--sampling", "shuffle", "--delta", "0.1"], ["shuffle", "not supported"]),
+        (["epsilon", *SGD, "--sampling", "shuffle", "--delta", "0.1"], ["--dataset-size", "missing"]),
         (["epsilon", *SGD, "--sampling", "magic", "--delta", "0.1"], ["--sampling", "magic"]),
         (["epsilon", *SGD, "--adjacency", "swap", "--delta", "0.1"], ["adjacency", "swap"]),
         (["epsilon", *SGD, "--delta", "0.1", "--certify"], ["--certify", "not supported"]),

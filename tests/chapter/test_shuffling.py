@@ -11,7 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -91,7 +91,7 @@ def randomisers(draw: st.DrawFn) -> list[list[float]]:
     return [[x / math.fsum(row) for x in row] for row in rows]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(randomisers(), st.integers(1, 4))
 def test_any_local_randomiser_lies_below(randomiser: list[list[float]], n: int) -> None:
     columns = list(zip(*randomiser, strict=True))
@@ -104,7 +104,7 @@ def test_any_local_randomiser_lies_below(randomiser: list[list[float]], n: int) 
 @settings(max_examples=60, deadline=None)
 @given(st.floats(0.01, 6), st.floats(0, 0.99), st.floats(0, 1))
 def test_binary_response_is_largest_in_convex_order(eps0: float, share: float, less: float) -> None:
-    """The step of the proof that fails in print: fewer extreme outcomes, the rest at ratio 1, is never worse."""
+    """Why no randomiser is worse: fewer extreme outcomes, the rest at ratio 1, make X smaller in convex order."""
     e, grown = math.exp(eps0), math.exp(share * eps0)
     values = [e - grown, 1 - e * grown, e * (1 - grown), 0.0]
 
@@ -198,7 +198,7 @@ def test_the_published_figure() -> None:
     assert shuffling.numerical_epsilon(eps0, n, delta).upper < upper < shuffling.clones(eps0, n, delta)
 
 
-@pytest.mark.parametrize("delta", [1.0, 0.01, 1e-6, 1e-60])
+@pytest.mark.parametrize("delta", [1.0, 1e-6, 1e-60])
 @pytest.mark.parametrize("eps0", [1e-3, 1.0, 6.0])
 def test_the_closed_form_is_above_the_pair(eps0: float, delta: float) -> None:
     least = math.ceil((math.exp(eps0) + 1) * 8 * math.log(2 / delta)) + 1  # the fewest people that it allows
@@ -241,7 +241,8 @@ def test_delta_is_monotone(eps0: float, n: int, share: float, k: int | None, fac
     assert here.upper <= shuffling.numerical_delta(eps0, n, eps).upper * CLOSE  # one of all local randomisers
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.generate))  # shrinking would take minutes
+@example(1.0, 1000, -6.0, None)
 @given(st.floats(0.01, 8), st.integers(1, 10**7), st.floats(-12, -1), ANSWERS)
 def test_epsilon_solves_delta(eps0: float, n: int, log_delta: float, k: int | None) -> None:
     delta = 10**log_delta
@@ -269,7 +270,7 @@ def test_at_the_ends() -> None:
     assert shuffling.numerical_delta(1.0, 1, 0.5).relative_width < 1e-10
     assert 0 < shuffling.numerical_delta(1e-200, 10, 0.0).upper <= 1e-200
     assert 1e-92 < shuffling.numerical_delta(1e-90, 10, 0.0).lower < 1e-90
-    assert shuffling.numerical_delta(100.0, 10**12, 1.0).lower > 1 - 1e-9
+    assert shuffling.numerical_delta(100.0, 10**6, 1.0).lower > 1 - 1e-9
     assert shuffling.numerical_delta(1.0, 10**12, 0.5).upper <= 1e-300
 
 

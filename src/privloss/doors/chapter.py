@@ -7,22 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from privloss import InvalidInput
-from privloss.doors.arguments import (
-    Adjacency,
-    AsJson,
-    Noise,
-    PlanFile,
-    Rate,
-    Sampling,
-    Steps,
-    finite,
-    number,
-    plan_from,
-)
+from privloss import InvalidInput, Plan
+from privloss.doors.arguments import Adjacency, AsJson, finite, number, takes_plan
 
 
-def _bar(description: str) -> Any:
+def progress_bar(description: str) -> Any:
     """A progress bar on stderr; `bar.step(done, of)`."""
     from rich.console import Console
     from rich.progress import Progress
@@ -36,13 +25,10 @@ def _bar(description: str) -> Any:
     return bar
 
 
+@takes_plan
 def compare(
-    plan: PlanFile = None,
+    plan: Plan,
     delta: Annotated[str | None, typer.Option("--delta", help="Target delta.")] = None,
-    noise_multiplier: Noise = None,
-    sample_rate: Rate = None,
-    steps: Steps = None,
-    sampling: Sampling = None,
     adjacency: Adjacency = None,
     noise: Annotated[bool, typer.Option("--noise/--no-noise", help="Also find what each bound costs in noise.")] = True,
     as_json: AsJson = False,
@@ -50,21 +36,20 @@ def compare(
     """Every applicable bound for a plan, from loosest to exact."""
     if delta is None:
         raise InvalidInput("--delta: is missing.")
-    made = plan_from(plan, noise_multiplier, sample_rate, steps, sampling)
     from privloss.guarantees.compare import compare as all_bounds
     from privloss.numerics import check
 
     target = check.number("--delta", number("--delta", delta), low=0, high=1, above=True)
-    with _bar("bounds") as bar:
-        rows = all_bounds(made, target, adjacency=adjacency, noise=noise, progress=bar.step)
+    with progress_bar("bounds") as bar:
+        rows = all_bounds(plan, target, adjacency=adjacency, noise=noise, progress=bar.step)
     if as_json:
         found = [{"bound": r.bound, "theorem": r.theorem, "epsilon": r.epsilon, "noise": r.noise} for r in rows]
-        print(json.dumps(finite({"delta": target, "adjacency": adjacency or made.adjacency, "bounds": found})))
+        print(json.dumps(finite({"delta": target, "adjacency": adjacency or plan.adjacency, "bounds": found})))
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"epsilon at delta = {target:g}, {adjacency or made.adjacency}", title_justify="left")
+    table = Table(title=f"epsilon at delta = {target:g}, {adjacency or plan.adjacency}", title_justify="left")
     for name, justify in (("epsilon", "right"), ("noise it costs", "right"), ("bound", "left"), ("theorem", "left")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for row in rows:
@@ -86,7 +71,7 @@ def figure(
 
     check.choice("name", name, tuple(FIGURES))
     path = None if as_json and out is None else plots.output_path(out if out is not None else f"{name}.png")
-    with _bar(name) as bar:
+    with progress_bar(name) as bar:
         drawn = FIGURES[name](progress=bar.step)
     if path is not None:
         plots.save(drawn, path)

@@ -1,4 +1,4 @@
-"""The command line: ``privloss epsilon|delta|explain|compare|figure|plan``.
+"""The command line: ``privloss epsilon|delta|explain|compare|calibrate|allocate|sweep|figure|plan``.
 
 Heavy imports happen inside the commands, so that ``privloss --version`` starts in a blink.
 """
@@ -13,21 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privloss import InvalidInput, Plan, PrivlossError, Unsupported, __version__
-from privloss.doors import chapter
-from privloss.doors.arguments import (
-    Adjacency,
-    AsJson,
-    Certify,
-    Noise,
-    PlanFile,
-    Rate,
-    Sampling,
-    Steps,
-    Tolerance,
-    finite,
-    number,
-    plan_from,
-)
+from privloss.doors import chapter, planning
+from privloss.doors.arguments import Adjacency, AsJson, Certify, Tolerance, finite, number, takes_plan
 from privloss.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -43,6 +30,10 @@ plan_app = typer.Typer(help="Plan files.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
 app.command("compare")(chapter.compare)
 app.command("figure")(chapter.figure)
+app.command("calibrate")(planning.calibrate)
+app.command("allocate")(planning.allocate)
+app.command("sweep")(planning.sweep)
+plan_app.command("write")(planning.write)
 
 
 def _explain(plan: Plan, question: str, at: str, adjacency: str | None, tolerance: str, certify: bool) -> Explanation:
@@ -59,9 +50,9 @@ def _explain(plan: Plan, question: str, at: str, adjacency: str | None, toleranc
     return explain(plan, epsilon=epsilon, adjacency=adjacency, tolerance=width)
 
 
-def _print(explanation: Explanation, as_json: bool) -> None:
+def _print(explanation: Explanation, derived: tuple[str, ...], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(finite(explanation.to_dict())))
+        print(json.dumps(finite({**explanation.to_dict(), **({"derived": list(derived)} if derived else {})})))
         return
     from rich.console import Console
     from rich.table import Table
@@ -71,6 +62,8 @@ def _print(explanation: Explanation, as_json: bool) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_row(f"[bold]{question}[/bold]", f"[bold]{answer}[/bold]")
     table.add_row(other, f"{explanation.given:g}")
+    for i, text in enumerate(derived):
+        table.add_row("derived" if i == 0 else "", text)
     table.add_row("adjacency", explanation.adjacency)
     table.add_row("method", answer.method)
     for note in answer.notes:
@@ -81,13 +74,11 @@ def _print(explanation: Explanation, as_json: bool) -> None:
 
 
 @app.command()
+@takes_plan
 def epsilon(
-    plan: PlanFile = None,
+    plan: Plan,
+    derived: tuple[str, ...],
     delta: Annotated[str | None, typer.Option("--delta", help="Target delta.")] = None,
-    noise_multiplier: Noise = None,
-    sample_rate: Rate = None,
-    steps: Steps = None,
-    sampling: Sampling = None,
     adjacency: Adjacency = None,
     tolerance: Tolerance = "1e-10",
     certify: Certify = False,
@@ -96,18 +87,15 @@ def epsilon(
     """The least epsilon at a delta, as an interval."""
     if delta is None:
         raise InvalidInput("--delta: is missing.")
-    made = plan_from(plan, noise_multiplier, sample_rate, steps, sampling)
-    _print(_explain(made, "epsilon", delta, adjacency, tolerance, certify), as_json)
+    _print(_explain(plan, "epsilon", delta, adjacency, tolerance, certify), derived, as_json)
 
 
 @app.command()
+@takes_plan
 def delta(
-    plan: PlanFile = None,
+    plan: Plan,
+    derived: tuple[str, ...],
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="Target epsilon.")] = None,
-    noise_multiplier: Noise = None,
-    sample_rate: Rate = None,
-    steps: Steps = None,
-    sampling: Sampling = None,
     adjacency: Adjacency = None,
     tolerance: Tolerance = "1e-10",
     certify: Certify = False,
@@ -116,19 +104,15 @@ def delta(
     """The least delta at an epsilon, as an interval."""
     if epsilon is None:
         raise InvalidInput("--epsilon: is missing.")
-    made = plan_from(plan, noise_multiplier, sample_rate, steps, sampling)
-    _print(_explain(made, "delta", epsilon, adjacency, tolerance, certify), as_json)
+    _print(_explain(plan, "delta", epsilon, adjacency, tolerance, certify), derived, as_json)
 
 
 @app.command()
+@takes_plan
 def explain(
-    plan: PlanFile = None,
+    plan: Plan,
     delta: Annotated[str | None, typer.Option("--delta", help="Explain epsilon at this delta.")] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="Explain delta at this epsilon.")] = None,
-    noise_multiplier: Noise = None,
-    sample_rate: Rate = None,
-    steps: Steps = None,
-    sampling: Sampling = None,
     adjacency: Adjacency = None,
     tolerance: Tolerance = "1e-10",
     as_json: AsJson = False,
@@ -136,9 +120,8 @@ def explain(
     """Which theorem and engine give the number, and what it assumes."""
     if (delta is None) == (epsilon is None):
         raise InvalidInput(f"--delta = {delta!r}, --epsilon = {epsilon!r}: give exactly one of them.")
-    made = plan_from(plan, noise_multiplier, sample_rate, steps, sampling)
     question, at = ("epsilon", delta) if delta is not None else ("delta", epsilon)
-    explanation = _explain(made, question, str(at), adjacency, tolerance, False)
+    explanation = _explain(plan, question, str(at), adjacency, tolerance, False)
     print(json.dumps(finite(explanation.to_dict())) if as_json else explanation)
 
 

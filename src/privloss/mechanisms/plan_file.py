@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from importlib import resources
 from typing import Any
 
-from privloss.errors import InvalidInput, InvalidPlan
+from privloss.errors import InvalidInput, InvalidPlan, Unsupported
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
 from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff
@@ -36,6 +36,7 @@ _KINDS: dict[str, type[Mechanism]] = {
         Custom, Tabulated,
     )
 }  # fmt: skip
+_CORRELATED = ("dp-ftrl", "matrix-mechanism", "correlated-gaussian", "tree-aggregation")
 
 
 def schema() -> dict[str, Any]:
@@ -89,6 +90,11 @@ def _step(where: str, data: Any) -> tuple[Mechanism, int]:
     if not isinstance(data, Mapping):
         raise InvalidPlan(f"{where} = {_short(data)}: must be an object.")
     kind = data.get("mechanism")
+    if kind in _CORRELATED:
+        raise Unsupported(
+            f"{where}.mechanism = {kind!r}: correlated noise (DP-FTRL, matrix mechanisms) has no proven bound here, "
+            "and is never accounted for as independent steps."
+        )
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidPlan(f"{where}.mechanism = {kind!r}: must be one of {', '.join(_KINDS)}.")
     cls = _KINDS[kind]

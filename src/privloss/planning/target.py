@@ -55,13 +55,14 @@ class Target:
             return cls(tpr=tpr, fpr=fpr, adjacency=adjacency)
         return cls(advantage=check.number("advantage", known["advantage"], low=0, high=1), adjacency=adjacency)
 
-    def excess(self, plan: Plan, tolerance: float = 1e-9) -> float:
+    def excess(self, plan: Plan, tolerance: float = 1e-10) -> float:
         """Falls as the plan gets more private, and is at most 0 only if the plan surely meets the target."""
         if self.delta is not None and self.epsilon is not None:
             if self.delta > 0:
                 found = exact.delta(plan, self.epsilon, adjacency=self.adjacency, tolerance=tolerance)
                 assert isinstance(found, Bound)
-                return _log(found.upper) - math.log(self.delta)
+                gap = _log(found.upper) - math.log(self.delta)
+                return gap if found.upper <= self.delta else max(gap, 1e-300)  # logs round, the comparison does not
             found = exact.epsilon(plan, 0.0, adjacency=self.adjacency, tolerance=tolerance)
             assert isinstance(found, Bound)
             return min(found.upper, 1e300) - self.epsilon
