@@ -120,7 +120,13 @@ def test_rate_one_is_no_sampling() -> None:
         (["explain", *SGD], ["--delta", "--epsilon"]),
         (["epsilon", "missing.json", "--delta", "0.1"], ["missing.json"]),
         (["plan", "validate", "missing.json"], ["missing.json"]),
-        (["calibrate"], ["calibrate"]),
+        (["calibrate"], ["--target-epsilon"]),
+        (["calibrate", *SGD, "--target-epsilon", "1", "--delta", "1e-5"], ["--noise-multiplier", "sought"]),
+        (["calibrate", "--target-epsilon", "1", "--delta", "1e-5", "--find", "steps"], ["--noise-multiplier", "missing"]),
+        (["epsilon", *SGD, "--batch-size", "8", "--delta", "0.1"], ["--batch-size", "contradicts"]),
+        (["epsilon", "--noise-multiplier", "1", "--dataset-size", "9", "--delta", "0.1"], ["--sampling", "missing"]),
+        (["sweep", "--noise-multiplier", "1:0:3", "--delta", "1e-5"], ["--noise-multiplier", "low:high:count"]),
+        (["allocate", "--target-epsilon", "1", "--delta", "1e-5", "--weights", "1,x"], ["--weights"]),
         (["epsilon", "--colour", "red"], ["--colour"]),
     ],
 )
@@ -154,3 +160,27 @@ def test_version_and_lazy_imports() -> None:
 
 def test_shell_completion_is_offered() -> None:
     assert "--show-completion" in run("--help").stdout
+
+
+def test_planning_commands(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    flags = ["--sample-rate", "0.004266666666666667", "--steps", "14100", "--delta", "1e-5", "--json"]
+    found = json.loads(run("calibrate", "--target-epsilon", "3", *flags, "--out", str(plan)).stdout)
+    assert found["noise_multiplier"] == pytest.approx(0.9691482867362087, rel=1e-6)
+    assert found["epsilon"]["upper"] <= 3
+    assert json.loads(run("epsilon", str(plan), "--delta", "1e-5", "--json").stdout)["epsilon"] == found["epsilon"]
+    steps = ["--find", "steps", "--noise-multiplier", "1.1", "--sample-rate", "0.01", "--delta", "1e-6", "--json"]
+    assert json.loads(run("calibrate", "--target-epsilon", "2", *steps).stdout)["steps"] == 1312
+    split = json.loads(run("allocate", "--target-epsilon", "1", "--delta", "1e-6", "--weights", "1,1,2", "--json").stdout)
+    assert [row["accounting"] for row in split["rows"]] == ["basic", "advanced", "zCDP", "exact"]
+    grid = ["--noise-multiplier", "1,2", "--steps", "1:100:3", "--delta", "1e-6"]
+    points = json.loads(run("sweep", *grid, "--json", "--out", str(tmp_path / "map.png")).stdout)["points"]
+    assert [p["steps"] for p in points] == [1, 10, 100] * 2
+    assert (tmp_path / "map.png").stat().st_size > 10_000
+
+
+def test_sizes_and_epochs_are_echoed() -> None:
+    sizes = ["--dataset-size", "60000", "--batch-size", "256", "--epochs", "4", "--sampling", "poisson"]
+    found = json.loads(run("epsilon", "--noise-multiplier", "1.1", *sizes, "--delta", "1e-6", "--json").stdout)
+    assert "940 steps" in found["derived"][0]
+    assert "0.00426667" in found["derived"][1]

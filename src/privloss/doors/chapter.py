@@ -20,7 +20,8 @@ def progress_bar(description: str) -> Any:
         def step(self, done: int, of: int) -> None:
             self.update(self.task_ids[0], completed=done, total=of)
 
-    bar = Bar(console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    bar = Bar(console=console, transient=True, disable=not console.is_terminal)
     bar.add_task(description, total=None)
     return bar
 
