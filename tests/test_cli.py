@@ -122,7 +122,10 @@ def test_rate_one_is_no_sampling() -> None:
         (["plan", "validate", "missing.json"], ["missing.json"]),
         (["calibrate"], ["--target-epsilon"]),
         (["calibrate", *SGD, "--target-epsilon", "1", "--delta", "1e-5"], ["--noise-multiplier", "sought"]),
-        (["calibrate", "--target-epsilon", "1", "--delta", "1e-5", "--find", "steps"], ["--noise-multiplier", "missing"]),
+        (
+            ["calibrate", "--target-epsilon", "1", "--delta", "1e-5", "--find", "steps"],
+            ["--noise-multiplier", "missing"],
+        ),
         (["epsilon", *SGD, "--batch-size", "8", "--delta", "0.1"], ["--batch-size", "contradicts"]),
         (["epsilon", "--noise-multiplier", "1", "--dataset-size", "9", "--delta", "0.1"], ["--sampling", "missing"]),
         (["sweep", "--noise-multiplier", "1:0:3", "--delta", "1e-5"], ["--noise-multiplier", "low:high:count"]),
@@ -171,7 +174,9 @@ def test_planning_commands(tmp_path: Path) -> None:
     assert json.loads(run("epsilon", str(plan), "--delta", "1e-5", "--json").stdout)["epsilon"] == found["epsilon"]
     steps = ["--find", "steps", "--noise-multiplier", "1.1", "--sample-rate", "0.01", "--delta", "1e-6", "--json"]
     assert json.loads(run("calibrate", "--target-epsilon", "2", *steps).stdout)["steps"] == 1312
-    split = json.loads(run("allocate", "--target-epsilon", "1", "--delta", "1e-6", "--weights", "1,1,2", "--json").stdout)
+    split = json.loads(
+        run("allocate", "--target-epsilon", "1", "--delta", "1e-6", "--weights", "1,1,2", "--json").stdout
+    )
     assert [row["accounting"] for row in split["rows"]] == ["basic", "advanced", "zCDP", "exact"]
     grid = ["--noise-multiplier", "1,2", "--steps", "1:100:3", "--delta", "1e-6"]
     points = json.loads(run("sweep", *grid, "--json", "--out", str(tmp_path / "map.png")).stdout)["points"]

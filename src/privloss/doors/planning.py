@@ -78,7 +78,7 @@ def calibrate(
     }  # fmt: skip
     aims = {name: number(flag, text) for name, (flag, text) in targets.items() if text is not None}
     if not aims:
-        raise InvalidInput("--target-epsilon: is missing; give it with --delta, or --target-tpr, or --target-advantage.")
+        raise InvalidInput("--target-epsilon: is missing; give it with --delta, or a target for tpr or advantage.")
     with progress_bar("calibrating"):
         found = _search(sought, given, aims, adjacency)
     if out is not None:

@@ -12,7 +12,9 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from privloss.losses.normal_row import Hits
 from privloss.losses.row import Row
+from privloss.losses.tables import from_vectors
 from privloss.numerics.small import Real
 
 _ATOMS = 240
@@ -51,6 +53,18 @@ def hit_table(rate: float, distance: float) -> Row:
     masses = q * np.exp(edges)
     lost = max(under_p[-1] - under_q[-1] * math.exp(float(edges[-1])), 0.0) + 1e-16 * rate
     return Row(edges, masses * (1 - lost) / math.fsum(masses), lost, 0.0, slack=1e6, wobble=64.0, absolute=8.0)
+
+
+def binned(p: Hits, q: Hits) -> Row:
+    """Two mixtures of N(0) and hits, of which only the cell on a grid is shown: a post-processing, so a lower end."""
+    y = np.linspace(-8.0, max(s for _, s in (*p, *q)) + 8.0, _ATOMS)
+
+    def masses(hits: Hits) -> list[float]:
+        missed = (1 - math.fsum(w for w, _ in hits)) * _cells(y)
+        total = sum((w * _cells(y - s) for w, s in hits), missed)
+        return [float(m) for m in total]
+
+    return from_vectors(masses(p), masses(q))
 
 
 def _loss(rate: float, distance: float, y: Real) -> Real:

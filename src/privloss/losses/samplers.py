@@ -16,17 +16,17 @@ from scipy.special import bdtrc
 
 from privloss.errors import Unsupported
 from privloss.losses.collected import Collect, Collected
-from privloss.losses.distances import NOTHING, Distances, distance_text, mixture, rows
+from privloss.losses.distances import Distances, distance_text, mixture, rows
 from privloss.losses.entries import fixed_size_rows
 from privloss.losses.epochs import collect_allocated, collect_shuffled
-from privloss.losses.folding import fold, hit_table
+from privloss.losses.folding import binned, fold, hit_table
 from privloss.losses.normal_row import NormalPair, normal_row
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.groups import PoissonGroup
 from privloss.mechanisms.sampling import Allocated, FixedSize, Sampled, Shuffled, TruncatedPoisson, WithReplacement
 
 _RARE = 1e-30  # probability of drawing a record so often that it counts as disclosed
-_STEEP = 4.0  # distance up to which multiple draws are told apart in a lower end
+_MOST_DRAWS = 6  # draws of one record that are told apart in a lower end
 _SURELY_DISCLOSED = 12.0  # distance from which a hit counts as disclosure
 _SYMMETRIC = (
     "symmetric pair of (1-q) N(0) + q N(s) against N(0): joint convexity bounds both orders of the neighbours, and one "
@@ -129,13 +129,16 @@ def _fixed_size(found: Collected, sampler: FixedSize, times: int, adjacency: str
         )
         found.mixtures.append((rate, 1 / distances.replace, times))
         return
-    lower = distances.replace if adjacency == "replace-one" else distances.add or distances.replace
     found.say(
         f"fixed size under {adjacency}: {_SYMMETRIC}; lower end: all other records alike, the pair itself",
         f"gaussian: {distance_text(distances.replace)}; {text}",
     )
     row = normal_row([(1.0, NormalPair(((rate, distances.replace),), folded=True))])
-    found.between(rows(row, times), mixture(rate, 1 / lower, times))
+    if adjacency == "replace-one":
+        found.between(rows(row, times), mixture(rate, 1 / distances.replace, times))
+    else:  # the record moves the sum by 2, its null record by 1: it takes the place of another that contributes -1
+        add = distances.add or distances.replace
+        found.between(rows(row, times), rows(binned(((rate, distances.replace),), ((rate, add),)), times))
 
 
 def _with_replacement(
@@ -160,10 +163,10 @@ def _with_replacement(
             # a hit discloses, and a miss shows Q: a post-processing of disclosure and the other pairs, mixed
             disclosed += p * (1 + 1e-9)
     row = normal_row([(1 - math.fsum([disclosed, *(w for w, _ in rare)]), first)], rare, disclosed)
-    most = max(1, int(_STEEP / s))
-    hits = [(p, k * s) for k, p in draws[1:] if k < most]
-    hits.append((rate - math.fsum(p for p, _ in hits), most * s))
-    below = normal_row([(1.0, NormalPair(tuple(hits)))]) if most * s <= _SURELY_DISCLOSED else NOTHING
+    lowest = (distances.add or s) if adjacency == "zero-out" else s  # others that contribute 0, or all alike
+    hits = tuple((p, k * lowest) for k, p in draws[1:_MOST_DRAWS])
+    rest = rate - math.fsum(p for p, _ in hits)  # half-lines are the best tests, and gain with every draw
+    below = binned((*hits, (max(rest, 0.0), _MOST_DRAWS * lowest)), ())
     what = "symmetric pair" if folded else "pair, both directions"
     found.say(
         f"with replacement: the number of draws revealed, {what} of (1-q) N(0) + q N(K s) against N(0), q = P[K > 0] "
@@ -171,7 +174,7 @@ def _with_replacement(
         f"gaussian: {distance_text(s)}; sampler: {m} draws with replacement out of {n} records, afresh at every step; "
         "n public",
     )
-    found.between(rows(row, times), rows(below if adjacency != "zero-out" else NOTHING, times))
+    found.between(rows(row, times), rows(below, times))
 
 
 def _group(found: Collected, sampler: PoissonGroup, distances: Distances, times: int, adjacency: str) -> None:
@@ -247,4 +250,9 @@ def _truncated(
         "replaces another (joint convexity; docs/samplers.md); lower end: a Poisson sample of rate q P[not cut]",
         f"gaussian: {distance_text(add)}, replaced {distance_text(replace)}; {text}",
     )
-    found.between(rows(row, times), mixture(rate * (1 - over), 1 / add, times))
+    kept = rate * (1 - over)
+    if adjacency == "replace-one":
+        below = rows(normal_row([(1.0, NormalPair(((kept, add),), ((kept, add),)))]), times)
+        found.between(rows(row, times), below)
+    else:
+        found.between(rows(row, times), mixture(kept, 1 / add, times))
