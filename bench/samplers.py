@@ -71,11 +71,8 @@ def draw(found: dict[tuple[str, str], tuple[pl.Bound | str, float]]) -> None:
     axis.set_xticks([0.1, 0.3, 1, 3, 10, 30], ["0.1", "0.3", "1", "3", "10", "30"])
     axis.set_yticks(range(len(NAMES)), [NAMES[n] for n in reversed(NAMES)])
     axis.axvline(1, color="#888888", linewidth=0.8, linestyle=":")
-    axis.set_xlabel("epsilon: the dot is the proven upper end, the bar reaches down to the proven lower end")
-    axis.set_title(
-        f"The same run under every sampler ({SIZE:,} records, batch {BATCH}, {EPOCHS} epochs, noise {NOISE})",
-        fontsize=10,
-    )
+    axis.set_xlabel("epsilon (dot: proven upper end; bar: down to the proven lower end)", fontsize=9)
+    axis.set_title(f"One run: {SIZE:,} records, batch {BATCH}, {EPOCHS} epochs, noise {NOISE}", fontsize=10)
     axis.legend(frameon=False, fontsize=8, loc="upper right")
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)

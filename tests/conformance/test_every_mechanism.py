@@ -136,6 +136,32 @@ MECHANISMS = [
         (("rate", lambda v: plan(pl.TruncatedGaussian(2.0, 20.0).poisson(v), 60), (0.0, 0.01, 0.1, 0.101, 1.0), +1),),
     ),
     Entry(
+        "fixed-size",
+        lambda: plan(pl.Gaussian(3.0).fixed_size(1000, 20), 100),
+        (
+            ("m", lambda v: plan(pl.Gaussian(3.0).fixed_size(1000, int(v)), 100), (1, 20, 21, 999), +1),
+            ("n", lambda v: plan(pl.Gaussian(3.0).fixed_size(int(v), 20), 100), (21, 1000, 1001, 10**9), -1),
+        ),
+    ),
+    Entry(
+        "with-replacement",
+        lambda: plan(pl.Gaussian(4.0).with_replacement(1000, 30), 300),
+        (("noise", lambda v: plan(pl.Gaussian(v).with_replacement(1000, 30), 300), (2.0, 4.0, 20.0), -1),),
+    ),
+    Entry(
+        "truncated-poisson",
+        lambda: plan(pl.Gaussian(2.0).truncated_poisson(0.02, 1000, 40), 300),
+        (
+            ("most", lambda v: plan(pl.Gaussian(2.0).truncated_poisson(0.02, 1000, int(v)), 300), (30, 45, 1000), -1),
+            ("rate", lambda v: plan(pl.Gaussian(2.0).truncated_poisson(v, 1000, 45), 300), (0.01, 0.02, 0.03), +1),
+        ),
+    ),
+    Entry(
+        "allocation",
+        lambda: plan(pl.Gaussian(1.5).allocated(50), 6),
+        (("steps", lambda v: plan(pl.Gaussian(1.5).allocated(int(v)), 6), (1, 10, 50, 500), -1),),
+    ),
+    Entry(
         "unary-encoding",
         lambda: plan(pl.UnaryEncoding(0.6, 0.4), 12),
         (("p", lambda v: plan(pl.UnaryEncoding(v, 0.3), 12), (0.3, 0.4, 0.4001, 0.9, 1.0), +1),),
@@ -198,7 +224,9 @@ MECHANISMS = [
     ),
 ]  # fmt: skip
 CURVES = ("zcdp", "rdp", "poisson zcdp", "approximate zcdp")
-NOT_ATTAINED = ("exponential",)  # the dominating pair of many uses may not be attained
+NOT_ATTAINED = (  # the dominating pair of many uses may not be attained
+    "exponential", "with-replacement", "truncated-poisson", "allocation",
+)  # fmt: skip
 WITH_K = [e for e in MECHANISMS if e.name not in CURVES]
 every = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda e: e.name)
 every_k = pytest.mark.parametrize("entry", WITH_K, ids=lambda e: e.name)

@@ -19,6 +19,7 @@ masses by m_j changes E[(S - a)_+] by at most sum S_j |m_j|:
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr
@@ -37,6 +38,7 @@ _TOO_UNSURE = 1e-6
 _PER_SPREAD, _BULK = 100.0, 7.0  # atoms of the final table
 
 
+@lru_cache(maxsize=64)  # calibrations and tables ask for the same epoch again and again
 def allocation_row(steps: int, distance: float) -> Row | None:
     """A table that dominates one epoch; None where the grid would be too coarse to gain anything."""
     variance = math.expm1(distance * distance)

@@ -17,7 +17,7 @@ from privloss.losses.row import Row
 from privloss.losses.tables import from_vectors
 from privloss.numerics.small import Real
 
-_ATOMS = 240
+_ATOMS, _RARE_ATOMS = 240, 100
 
 
 def fold(row: Row) -> Row:
@@ -38,7 +38,7 @@ def fold(row: Row) -> Row:
 def hit_table(rate: float, distance: float) -> Row:
     """(1-q) N(0) + q N(s) against N(0), from above: every cell's mass is moved to the two losses at its ends so that
     the masses under P and under Q stay (a mixture of losses is dominated by the mixture of the extremes)."""
-    y = np.linspace(-9.0, distance + 9.0, _ATOMS)
+    y = np.linspace(-9.0, distance + 9.0, _RARE_ATOMS)
     edges = np.concatenate([[math.log1p(-rate)], _loss(rate, distance, y)])
     under_q = _cells(y)
     under_p = (1 - rate) * under_q + rate * _cells(y - distance)
