@@ -559,3 +559,56 @@ def test_the_end_of_a_density_is_not_its_last_node() -> None:
     assert (once * 2).delta(2 * top - 4e-4).upper > 0
     near = pl.TruncatedGaussian(1.0, 1.5).epsilon(0.2790101070834544)
     assert near.lower <= 0.9999298445316778 <= near.upper
+
+
+@pytest.mark.parametrize(
+    ("plan", "eps", "truth"),
+    [
+        # below a resonance the theta function runs backwards
+        (pl.DiscreteGaussian(0.6) * 2 + pl.PureDP(0.77), 15.0, 1.0345341e-8),
+        (pl.DiscreteGaussian(0.6) + pl.DiscreteGaussian(0.6, 2), 5.0, 0.65630224835),
+        (pl.DiscreteGaussian(0.61) + pl.Laplace(1.0, 1.3), 1.0, 0.5312101),
+        # differences of numbers near one
+        (pl.TruncatedLaplace(1.0, 1e-6, 1.5e-6) * 1, 5.0, 0.75000006250000005),
+        (pl.TruncatedGaussian(1.0, 1e-6, 1.5e-6) * 1, 5.0, 0.75000000000003),
+        # e^eps beyond the range of doubles, tails below it
+        (pl.TruncatedGaussian(1.0, 40.0, 40.0) * 1, 750.0, 0.88964),
+        (pl.TruncatedGaussian(1.0, 40.0, 20.0) * 1, 560.0, 5.116e-73),
+    ],
+    ids=["theta", "two thetas", "theta and laplace", "laplace", "gaussian", "far", "farther"],
+)
+def test_third_review(plan: pl.Plan, eps: float, truth: float) -> None:
+    """Truths by enumeration and quadrature in 50 digits, as many digits as are written."""
+    digits = 10.0 ** -(len(repr(truth).split("e")[0].replace(".", "").strip("0")) - 1)
+    found = plan.delta(eps)
+    assert found.lower <= truth * (1 + digits)
+    assert found.upper >= truth * (1 - digits)
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta", "truth"),
+    [
+        (pl.Gaussian(0.0).poisson(0.1) + pl.Gaussian(5.0), 0.100001, 0.72405),
+        (pl.Laplace(1.0, 35.0).poisson(1 - 1e-12) + pl.Custom([1.0, 1e-300], [0.5, 0.5]), 0.0, 717.712793629),
+        (pl.PureDP(30.0).poisson(1 - 1e-12) + pl.Custom([1.0, 1e-300], [0.5, 0.5]), 0.0, 717.62396879),
+        (pl.TruncatedLaplace(1.0, 1000.0) * 1, 0.0, math.inf),
+        (pl.TruncatedGaussian(1.0, 40.0) * 1, 0.0, math.inf),
+    ],
+    ids=["no quick zero", "rate near one", "box near one", "never nothing", "never nothing, gaussian"],
+)
+def test_third_review_epsilon(plan: pl.Plan, delta: float, truth: float) -> None:
+    found = plan.epsilon(delta)
+    assert found.upper >= truth * (1 - 1e-5)
+    assert found.upper >= truth * (1 - 1e-10) or delta > 0
+    assert found.lower <= truth * (1 + 1e-5)
+
+
+def test_zero_is_not_claimed_beside_infinite_losses() -> None:
+    """Pinsker's inequality for P given that the loss is finite."""
+    for plan, delta in (
+        (pl.TruncatedLaplace(1.0, 1.0, 0.5).poisson(0.5) * 2, 0.19606733067),
+        (pl.TruncatedGaussian(1.0, 2.0, 1.5).poisson(0.5) * 3, 0.4119),
+        (pl.ApproxDP(0.1, 0.1).poisson(0.5) + pl.Gaussian(5.0), 0.0501),
+        (pl.Custom([0.5, 0.4, 0.1], [0.5, 0.5, 0.0]) + pl.Gaussian(8.0), 0.1001),
+    ):
+        assert plan.delta(plan.epsilon(delta).upper).lower <= delta * (1 + 1e-9)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privloss.numerics.small import UNIT, Complex, Real
+from privloss.numerics.small import UNIT, Complex, Real, log_sampled
 
 _MOST_TERMS = 10
 
@@ -34,7 +34,7 @@ class Powers:
     def integral(self, b: float, sign: int, t: Real) -> tuple[Complex, Real]:
         """The integral of F e^(sign i t v) and a bound on the error, with the best number of terms for each t."""
         ends = np.array([self.low, self.top])
-        v = np.log1p(self.rate * np.expm1(ends))
+        v = log_sampled(self.rate, ends)
         w = 1 + (1 - self.rate) / self.rate * np.exp(-ends)
         log_f = self.log_factor - 1.5 * ends + b * v
         off = UNIT * (64 + 8 * float(np.max(np.abs(log_f) + 1.5 * np.abs(ends) + abs(b) * (np.abs(v) + 1))))

@@ -31,6 +31,10 @@ class DiscreteLoss(PrivacyLoss):
         return DiscreteLoss(tuple(r.reversed() for r in self.rows), self.count)
 
     @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return all(r.symmetric for r in self.rows)
+
+    @property
     def kinds(self) -> int:  # type: ignore[override]
         return sum(1 + int(np.max(r.slack)) for r in self.rows)  # masses carry `slack` roundings each
 

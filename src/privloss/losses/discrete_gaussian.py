@@ -176,7 +176,8 @@ def _theta_minus_1(sigma: float, w: Complex) -> tuple[Complex, Real]:
         near = math.exp(fall) * np.sin(x + 1j * np.where(small, y, 0.0)) ** 2
         turn = np.exp(2j * x)
         far = -0.25 * (np.exp(fall - 2 * y) * turn + np.exp(fall + 2 * y) / turn - 2 * math.exp(fall))
-        term = -4 * np.where(small, near, np.where(w.imag >= 0, far, far.conj()))
+        up = np.where(small, near, far)
+        term = -4 * np.where(w.imag >= 0, up, up.conj())
         total += term
         turned = math.pi * j * np.abs(w.real)  # what rounding has done to the angle
         size = np.exp(fall + 2 * y)

@@ -40,6 +40,7 @@ from privloss.mechanisms.sampling import (
     WithReplacement,
 )
 
+_MOST_NOISE = 1e50
 _SHARES = (0.0, 0.05, 0.15, 0.3, 0.6, 0.9)  # places in a bounded range that a lower end tries
 
 
@@ -176,6 +177,8 @@ def _sampler(found: Collected, mechanism: Any, times: int, adjacency: str) -> No
 def _table(found: Collected, mechanism: Any, times: int, adjacency: str) -> None:
     entry = ENTRIES[type(mechanism)]
     found.say(entry.theorem, entry.assumption.format(m=mechanism, a=adjacency))
+    if isinstance(mechanism, DiscreteGaussian) and mechanism.sigma > _MOST_NOISE * mechanism.sensitivity:
+        raise Unsupported(f"{mechanism!r}: sigma / sensitivity is supported up to {_MOST_NOISE:g}.")
     if isinstance(mechanism, DiscreteGaussian) and mechanism.sigma >= LEAST_SIGMA:
         found.discrete_gaussians.append((mechanism.sigma, mechanism.sensitivity, times))
         return

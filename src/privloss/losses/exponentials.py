@@ -14,7 +14,7 @@ from privloss.losses.laplace import LaplaceLoss
 from privloss.losses.legendre import NODES, FineRule, error, log_ends, panels
 from privloss.losses.row import Density, Row
 from privloss.losses.sampled_profile import sampled_hockey_stick
-from privloss.numerics.small import UNIT, Complex, Real, exp_or_inf
+from privloss.numerics.small import UNIT, Complex, Real, exp_or_inf, log_sampled
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,13 @@ class Exponentials:
         atoms: tuple[tuple[float, float], ...] = ()
         if bound > lam:
             low, top = -lam, lam
-            large, small = -0.5 * share * math.expm1(lam - bound), 0.5 * share * (math.exp(-lam) - math.exp(-bound))
+            large = -0.5 * share * math.expm1(lam - bound)
+            small = large * math.exp(-lam)
             atoms = ((lam, small), (-lam, large))
             revealed = 0.5 * share * math.exp(-bound) * math.expm1(lam)
         else:  # the overlap (lambda - bound, bound) lies inside the slope of the loss
             low, top = lam - 2 * bound, 2 * bound - lam
-            revealed = 1 - 0.5 * share * (math.exp(bound - lam) - math.exp(-bound))
+            revealed = 1 - 0.5 * math.expm1(2 * bound - lam) / math.expm1(bound)
         if top <= low:
             return None
 
@@ -68,7 +69,7 @@ class Exponentials:
             total = 0.5 * share * inner + math.fsum(m * -math.expm1(eps - v) for v, m in heavy if v > eps)
             return log_ends(total, 32 * UNIT * share * (1 + lam))
 
-        return cls(lam, low, top, share, atoms, profile, revealed)
+        return cls(lam, low, top, share, atoms, profile, max(revealed, 5e-324))  # never nothing: the supports differ
 
     def plain(self) -> Row:
         """P against Q."""
@@ -103,7 +104,8 @@ class Exponentials:
         # Q against P is the same with the mirrored interval, which is the interval itself
         both, forms = (self.profile, self.profile), (closed, closed)
         density = Density(len(z), errors, (variation, variation_back), both, (top, -low), forms)
-        return Row(values, masses, self.revealed, self.revealed, slack=32 + 4 * lam, wobble=8.0, density=density)
+        lost, slack = self.revealed, 32 + 4 * lam
+        return Row(values, masses, lost, lost, slack=slack, wobble=8.0, density=density, symmetric=True)
 
     def poisson(self, rate: float, folded: bool = False) -> Row:
         """(1-q)Q + qP against Q: r = 1 - q + q e^z; what only Q produces has r = 1 - q. Folded: the symmetric pair of
@@ -118,7 +120,7 @@ class Exponentials:
         atoms = tuple((v, m) for v, m in atoms if v > 0) if folded else atoms
         plain = np.concatenate([z, [v for v, _ in atoms]])
         under_q = np.concatenate([0.25 * factor * weights * np.exp(-0.5 * (lam + z)), [m for _, m in atoms]])
-        values = np.log1p(rate * np.expm1(plain))
+        values = log_sampled(rate, plain)
         masses = under_q * np.exp(values)
         count, scale = len(z) // NODES, math.log(0.25 * factor) - 0.5 * (lam + low)
 
@@ -138,17 +140,17 @@ class Exponentials:
         constant = math.log(0.25 * factor / rate) - 0.5 * lam
 
         def variation(c: float) -> float:
-            down, up = (-1.5 * x + (c + 2) * math.log1p(rate * math.expm1(x)) for x in (low, top))
+            down, up = (-1.5 * x + (c + 2) * float(log_sampled(rate, x)) for x in (low, top))
             return 2 * exp_or_inf(float(np.logaddexp(down, up)) + constant)
 
         def variation_back(c: float) -> float:
-            end = -1.5 * low + (1 - c) * math.log1p(rate * math.expm1(low))
+            end = -1.5 * low + (1 - c) * float(log_sampled(rate, low))
             return 2 * exp_or_inf(end + constant)
 
         powers = Powers(rate, low, top, constant)
 
         def loss(x: Real) -> Real:
-            return np.log1p(rate * np.expm1(x))
+            return log_sampled(rate, x)
 
         def under(power: float, x: Real) -> Real:
             return math.log(0.25 * factor) - 0.5 * (lam + x) + power * loss(x)
@@ -167,9 +169,9 @@ class Exponentials:
             lambda eps: sampled_hockey_stick(rate, self.profile, eps, True, self.revealed),
         )
         errors = error(half, count, forth), error(half, count, back)
-        ends = math.log1p(rate * math.expm1(top)), -math.log1p(rate * math.expm1(-math.inf if self.revealed else low))
+        ends = float(log_sampled(rate, top)), -float(log_sampled(rate, -math.inf if self.revealed else low))
         density = Density(len(z), errors, (variation, variation_back), profile, ends, (closed, closed_back))
-        lost = rate * self.revealed
+        lost = max(rate * self.revealed, 5e-324) if self.revealed > 0 else 0.0
         if folded:
             density = density.folded()
             mirrored = masses * np.exp(-values)
@@ -179,4 +181,6 @@ class Exponentials:
             index = np.concatenate([order, mirror_atoms])
             rest = max(1 - lost - math.fsum(both[1]), 0.0)
             values, masses = np.append(both[0][index], 0.0), np.append(both[1][index], rest)
-        return Row(values, masses, lost, lost if folded else 0.0, slack=32 + 4 * lam, wobble=16.0, density=density)
+        only_q = lost if folded else 0.0
+        slack = 32 + 4 * lam
+        return Row(values, masses, lost, only_q, slack=slack, wobble=16.0, density=density, symmetric=folded)

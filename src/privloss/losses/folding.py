@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from privloss.losses.normal_row import Hits
 from privloss.losses.row import Row
 from privloss.losses.tables import from_vectors
-from privloss.numerics.small import Real
+from privloss.numerics.small import Real, log_sampled
 
 _ATOMS, _RARE_ATOMS = 240, 100
 
@@ -31,7 +31,7 @@ def fold(row: Row) -> Row:
     slack = float(np.max(row.slack)) + 4 + wobble * size
     return Row(
         np.concatenate([values, -values, [0.0]]), np.concatenate([masses, mirrored, [rest]]), row.delta, row.delta,
-        slack, wobble, absolute=row.absolute,
+        slack, wobble, absolute=row.absolute, symmetric=True,
     )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def hit_table(rate: float, distance: float) -> Row:
     """(1-q) N(0) + q N(s) against N(0), from above: every cell's mass is moved to the two losses at its ends so that
     the masses under P and under Q stay (a mixture of losses is dominated by the mixture of the extremes)."""
     y = np.linspace(-9.0, distance + 9.0, _RARE_ATOMS)
-    edges = np.concatenate([[math.log1p(-rate)], _loss(rate, distance, y)])
+    edges = np.concatenate([[math.log1p(-rate)], log_sampled(rate, distance * y - 0.5 * distance * distance)])
     under_q = _cells(y)
     under_p = (1 - rate) * under_q + rate * _cells(y - distance)
     inner_p, inner_q = under_p[:-1], under_q[:-1]
@@ -65,10 +65,6 @@ def binned(p: Hits, q: Hits) -> Row:
         return [float(m) for m in total]
 
     return from_vectors(masses(p), masses(q))
-
-
-def _loss(rate: float, distance: float, y: Real) -> Real:
-    return np.asarray(np.log1p(rate * np.expm1(distance * y - 0.5 * distance * distance)))
 
 
 def _cells(y: Real) -> Real:

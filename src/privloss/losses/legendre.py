@@ -17,6 +17,7 @@ import numpy as np
 from privloss.numerics.small import UNIT, Complex, Real
 
 NODES = 24
+_MOST_NODES = 20_000  # of a finer rule
 _MOST_FINE = 3_000_000  # nodes times heights: the lowest heights matter most
 _HEIGHTS = (1.0, 0.5, 0.2, 0.08, 0.03, 0.01, 3e-3, 1e-3)
 LogBound = Callable[[float, Real, float, float], Real]  # (c, t, height b, overhang) -> log of a bound on |f|
@@ -65,6 +66,8 @@ class FineRule:
 
     def refine(self, c: float, t: Real, value: Complex, doubt: Real) -> tuple[Complex, Real]:
         """Replaces values that it knows better."""
+        if (self.high - self.low) / self.width * NODES > _MOST_NODES:
+            return value, doubt
         x, weights, half = self._rule
         with np.errstate(over="ignore"):
             masses = weights * np.exp(self.log_f(c, x))

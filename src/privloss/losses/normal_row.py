@@ -211,7 +211,10 @@ def _log_sum(hits: Hits, y: Real) -> Real:
     near = np.zeros_like(y)
     for (w, _), e in zip(hits, exponents, strict=True):
         near = near + w * np.expm1(np.minimum(e, 300.0))
-    near = np.log1p(np.maximum(near, -1 + 1e-300))
+    low = np.log(
+        max(rest, 1e-300) + sum(w * np.exp(np.minimum(e, 0.0)) for (w, _), e in zip(hits, exponents, strict=True))
+    )
+    near = np.where(near < -0.4, low, np.log1p(np.maximum(near, -0.5)))  # near 1, and near what is left at 0
     far = np.logaddexp.reduce(
         [
             np.full_like(y, math.log(max(rest, 1e-300))),
@@ -315,5 +318,6 @@ def normal_row(
         density=density,
         # a loss near 0 is a difference of two numbers near s^2/2
         absolute=max([8 * hit * steep * (1 + steep), *(table.absolute for _, table in rare)]),
+        symmetric=all(p.folded or p.hits == p.other for _, p in parts) and all(table.symmetric for _, table in rare),
         rho=0.5 * steep**2 * (1 + 8 * UNIT) if delta == 0 and not rare else math.inf,
     )

@@ -104,6 +104,7 @@ class Row:
     density: Density | None = None
     rho: float = math.inf  # a proven bound on zCDP, for rows without a largest loss
     absolute: float = 0.0  # roundings in the values that do not shrink with them
+    symmetric: bool = False  # the same law in both directions
 
     @property
     def largest(self) -> float:
@@ -114,6 +115,8 @@ class Row:
 
     def reversed(self) -> Row:
         """Q against P."""
+        if self.symmetric:
+            return self
         with np.errstate(divide="ignore"):  # in logs: a mass may underflow where e^-v overflows
             back = np.exp(np.log(self.masses) - self.values)
         size = float(np.abs(self.values).max()) if isinstance(self.slack, float) else np.abs(self.values)
@@ -136,6 +139,8 @@ class Row:
     @cached_property
     def mean(self) -> tuple[float, float]:
         """E[Z; Z < inf] and its error."""
+        if np.any((self.masses == 0) & (self.values < -_FAR)):  # masses that underflow may have been large under Q
+            return 0.0, math.inf
         terms = self.masses * np.real(exp_minus_1_minus(-self.values))
         growth = np.abs(np.expm1(-self.values))  # how an error of v moves a term
         moved = growth * (np.abs(self.values) * self.wobble + self.absolute)
@@ -206,7 +211,8 @@ class Row:
             error = error + self.missing[0](c, t)
         relative = (error / (1 - self.delta) + 8 * UNIT * np.abs(m1)) * np.exp(-re)
         relative = np.where(np.isnan(relative), np.inf, relative)
-        return re + math.log1p(-self.delta), im, np.log1p(relative) + 4 * UNIT * abs(math.log1p(-self.delta))
+        kept = (4 + 2 * float(np.max(self.slack))) * self.delta / (1 - self.delta)  # delta is as rounded as the masses
+        return re + math.log1p(-self.delta), im, np.log1p(relative) + UNIT * kept
 
     def _far(self, c: float, t: Real, z: Complex) -> tuple[Real, Real, Real]:
         with np.errstate(divide="ignore"):

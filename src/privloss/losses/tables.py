@@ -9,7 +9,7 @@ import numpy as np
 
 from privloss.errors import Unsupported
 from privloss.losses.row import Row
-from privloss.numerics.small import UNIT, Real, exp_or_inf
+from privloss.numerics.small import UNIT, Real, exp_or_inf, log_sampled
 
 _LARGEST_SIGMA, _LARGEST_SENSITIVITY = 1_000.0, 100_000
 REVEALED = Row(np.zeros(1), np.zeros(1), 1.0, 1.0)  # the output gives the record away
@@ -171,9 +171,7 @@ def poisson(row: Row, rate: float) -> Row:
     Outcomes that only Q produces keep the loss log(1-q); those that only P produces stay infinite, with mass q delta.
     Tails: r' <= max(1, r), so what is missing is at most what was missing of P and of Q.
     """
-    values = np.log1p(rate * np.expm1(np.minimum(row.values, 600.0)))
-    far = np.logaddexp(math.log1p(-rate), row.values + math.log(rate))
-    values = np.where(row.values > 600, far, values)
+    values = log_sampled(rate, row.values)
     masses = row.masses * np.exp(values - row.values)
     if row.back > 0:
         values, masses = np.append(values, math.log1p(-rate)), np.append(masses, row.back * (1 - rate))

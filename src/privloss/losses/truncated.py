@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from privloss.losses.legendre import NODES, FineRule, error, log_ends, panels
 from privloss.losses.row import Closed, Density, Row
 from privloss.losses.sampled_profile import sampled_hockey_stick
-from privloss.numerics.small import UNIT, Complex, Real, exp_or_inf
+from privloss.numerics.small import UNIT, Complex, Real, exp_or_inf, log_sampled
 
 _ROOT = math.sqrt(2 * math.pi)
 _GRID = 2_000
@@ -31,7 +31,7 @@ class TruncatedNormal:
 
     @property
     def _share(self) -> float:
-        return 1 / (1 - 2 * float(ndtr(-self.bound)))
+        return 1 / math.erf(self.bound * math.sqrt(0.5))
 
     @property
     def _top(self) -> float:
@@ -43,7 +43,8 @@ class TruncatedNormal:
     def _revealed(self) -> float:
         """The noise from -bound to mu - bound, as a sum of positive terms."""
         inward, width, _ = panels(0.0, self.mu, 0.5)
-        return self._share * float((width * np.exp(-0.5 * (self.bound - inward) ** 2)).sum()) / _ROOT
+        found = self._share * float((width * np.exp(-0.5 * (self.bound - inward) ** 2)).sum()) / _ROOT
+        return max(found, 5e-324)  # never nothing: the supports differ
 
     def profile(self, eps: float) -> tuple[float, float]:
         """log of bounds on delta(eps) of the finite losses, the same both ways."""
@@ -51,10 +52,11 @@ class TruncatedNormal:
             return -math.inf, -math.inf
         mu, bound = self.mu, self.bound
         start = min(max(eps / mu + 0.5 * mu, mu - bound), bound)
-        under_p, under_q = ndtr(mu - start) - ndtr(mu - bound), ndtr(-start) - ndtr(-bound)
-        weight = math.exp(min(eps, 700.0))
-        size = float(ndtr(mu - start) + weight * ndtr(-start)) * (1 + bound * (1 + abs(start)))
-        return log_ends(self._share * float(under_p - weight * under_q), 64 * UNIT * self._share * size)
+        under_p = float(ndtr(mu - start) - ndtr(mu - bound))
+        # e^eps times the tails of Q, in logarithms: either factor alone may leave the range of doubles
+        nearer, farther = (math.exp(min(eps + float(log_ndtr(-y)), 700.0)) for y in (start, bound))
+        size = (float(ndtr(mu - start)) + nearer) * (1 + bound * (1 + abs(start)) + abs(eps))
+        return log_ends(self._share * (under_p - (nearer - farther)), 64 * UNIT * self._share * size)
 
     def plain(self) -> Row:
         """P against Q."""
@@ -78,7 +80,8 @@ class TruncatedNormal:
         both, ends = (self.profile, self.profile), (self._top, self._top)
         density = Density(len(y), errors, (variation, variation), both, ends)
         lost, slack, wobble = self._revealed(), 64 + 4 * bound**2, 8.0 + 4 * bound
-        return Row(mu * y - 0.5 * mu * mu, masses, lost, lost, slack=slack, wobble=wobble, density=density)
+        values = mu * y - 0.5 * mu * mu
+        return Row(values, masses, lost, lost, slack=slack, wobble=wobble, density=density, symmetric=True)
 
     def poisson(self, rate: float) -> Row:
         """(1-q)Q + qP against Q: r = 1 - q + q e^(mu y - mu^2/2), and r = 1 - q where only Q can be.
@@ -88,10 +91,10 @@ class TruncatedNormal:
         """
         mu, bound, share, lost = self.mu, self.bound, self._share, self._revealed()
         y, weights, half = self._nodes()
-        values = np.append(np.log1p(rate * np.expm1(mu * y - 0.5 * mu * mu)), math.log1p(-rate))
+        values = np.append(log_sampled(rate, mu * y - 0.5 * mu * mu), math.log1p(-rate))
         under_q = np.append(share * weights * np.exp(-0.5 * y * y) / _ROOT, lost)
         grid = np.linspace(mu - bound, bound, _GRID)
-        log_r = np.log1p(rate * np.expm1(mu * grid - 0.5 * mu * mu))
+        log_r = log_sampled(rate, mu * grid - 0.5 * mu * mu)
         gap = float(grid[1] - grid[0])
 
         def peak(power: float, tilt: float, overhang: float) -> float:
@@ -127,12 +130,12 @@ class TruncatedNormal:
             lambda eps: sampled_hockey_stick(rate, self.profile, eps, False, lost),
             lambda eps: sampled_hockey_stick(rate, self.profile, eps, True, lost),
         )
-        ends = math.log1p(rate * math.expm1(self._top)), -math.log1p(-rate)
+        ends = float(log_sampled(rate, self._top)), -math.log1p(-rate)
         variations = (lambda c: variation(c + 2), lambda c: variation(1 - c))
 
         def closed(power: float, sign: int, at: float, fade: Callable[[float], float]) -> Closed:
             def loss(x: Real) -> Real:
-                return np.asarray(np.log1p(rate * np.expm1(mu * x - 0.5 * mu * mu)))
+                return np.asarray(log_sampled(rate, mu * x - 0.5 * mu * mu))
 
             def log_f(c: float, x: Real) -> Real:
                 return np.asarray(math.log(share / _ROOT) - 0.5 * x * x + (at + power * c) * loss(x))
@@ -150,5 +153,5 @@ class TruncatedNormal:
         forms = closed(1, 1, 1.0, variations[0]), closed(-1, -1, 0.0, variations[1])
         density = Density(len(y), errors, variations, profile, ends, forms)
         slack, wobble = 64 + 4 * bound**2, 24.0 + 8 * bound
-        masses = under_q * np.exp(values)
-        return Row(values, masses, rate * lost, slack=slack, wobble=wobble, density=density)
+        masses = np.exp(np.log(np.maximum(under_q, 1e-320)) + values)
+        return Row(values, masses, max(rate * lost, 5e-324), slack=slack, wobble=wobble, density=density)

@@ -59,9 +59,13 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     """
     log_delta = level[0]
     _, mean, _ = start = transform.moments(0.0)
-    # delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that eps is 0
+    # delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that eps is 0. With mass at infinity take P given that the
+    # loss is finite, which is larger where both can be: KL grows by -log(1 - delta_inf)
+    lost = transform.delta_inf_bounds[1]
+    extra = -math.log1p(-lost) * (1 + 1e-12) if lost < 1 else math.inf
+    mean += extra
     if mean <= 0 or 0.5 * math.log(0.5 * mean) <= log_delta:
-        mean = transform.mean_bounds()[1]
+        mean = transform.mean_bounds()[1] + extra
         if mean <= 0 or 0.5 * math.log(0.5 * mean) + 1e-12 * abs(log_delta) + 1e-12 <= log_delta:
             return Solved(-math.inf, 0.0, None)
     saddle = _saddle_at(transform, log_delta, start)

@@ -48,7 +48,8 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line
 
     def period_for(wish: float) -> float:
         """A period that keeps the images on both sides below e^-wish."""
-        reach = (wish + base) / np.abs(points - c)
+        with np.errstate(divide="ignore", invalid="ignore"):  # no period, no line
+            reach = (wish + base) / np.abs(points - c)
         right = float(reach[~left].min())
         if math.isfinite(transform.largest):
             right = min(right, (transform.largest - eps) * (1 + 1e-9) + 1e-300)

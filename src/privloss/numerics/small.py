@@ -77,3 +77,17 @@ def log1p_polar(re: Real, im: Real) -> tuple[Real, Real]:
 def exp_or_inf(x: float) -> float:
     """e^x, inf beyond the range of doubles: a bound must never be clipped."""
     return math.exp(x) if x <= 709 else math.inf
+
+
+def log_sampled(rate: float, x: Real | float) -> Real:
+    """log(1 - q + q e^x), with its digits where the sum is near 1 and where it is near 1 - q; 0 < q < 1.
+
+    >>> float(log_sampled(1 - 2.0**-40, -50.0)), float(log_sampled(0.5, 1000.0))
+    (-27.72588722239..., 999.306852819...)
+    """
+    x = np.asarray(x, dtype=float)
+    with np.errstate(divide="ignore", over="ignore"):
+        rise = rate * np.expm1(np.minimum(x, 600.0))
+        low = np.log((1 - rate) + rate * np.exp(np.minimum(x, 0.0)))  # 1 - q is exact where q is near 1
+        high = np.logaddexp(math.log1p(-rate), x + math.log(rate))
+    return np.asarray(np.where(x > 600, high, np.where(rise < -0.4, low, np.log1p(np.maximum(rise, -0.5)))))

@@ -70,6 +70,10 @@ class Transform(Protocol):
         """The supremum of Z."""
 
     @property
+    def delta_inf_bounds(self) -> tuple[float, float]:
+        """An interval for the mass at infinity, of which K knows nothing."""
+
+    @property
     def kinds(self) -> int:
         """How many sums of roundings `largest` carries."""
 
