@@ -204,3 +204,20 @@ def test_bad_input(call: object, words: str) -> None:
     with pytest.raises(pl.InvalidInput) as caught:
         call()  # type: ignore[operator]
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("rate", [0.004, 0.1, 0.5])
+@pytest.mark.parametrize("sigma", [0.7, 1.1, 4.0])
+def test_fixed_size_in_renyi_divergences(rate: float, sigma: float) -> None:
+    """Above the symmetric pair, which is above the batches themselves; never above the mechanism without sampling."""
+    n = 1000
+    plan = pl.Gaussian(sigma=sigma).fixed_size(n, round(n * rate)) * 1
+    for alpha in (2.0, 3.0, 7.5, 20.0):
+        bound = pl.subsampling.renyi_fixed_size(alpha, rate, lambda a: a / (2 * sigma**2))
+        assert plan.rdp(alpha, adjacency="replace-one").upper <= bound * (1 + 1e-9)
+        assert bound <= math.ceil(alpha) / (2 * sigma**2) * (1 + 1e-12)
+    small = pl.subsampling.renyi_fixed_size(4, rate, lambda a: min(a * 0.005, 0.1), largest=0.1)
+    assert small < pl.subsampling.renyi_fixed_size(4, rate, lambda a: min(a * 0.005, 0.1))
+    assert pl.subsampling.renyi_fixed_size(4, 0.0, lambda a: a) == 0
+    with pytest.raises(pl.InvalidInput, match="rate"):
+        pl.subsampling.renyi_fixed_size(4, 1.5, lambda a: a)

@@ -71,6 +71,35 @@ def renyi_poisson(alpha: float, rate: float, curve: Curve) -> float:
     return poisson_divergence(order, p, curve)
 
 
+def renyi_fixed_size(alpha: float, rate: float, curve: Curve, largest: float = math.inf) -> float:
+    """Batches of fixed size under replace-one (Wang, Balle, Kasiviswanathan 2019, Thm. 9), from the curve of the
+    mechanism under replace-one and its largest loss:
+
+    log(1 + p^2 C(a,2) min{4 (e^D2 - 1), e^D2 min{2, (e^D_inf - 1)^2}}
+          + sum_{j>=3} p^j C(a,j) e^((j-1) D_j) min{2, (e^D_inf - 1)^j}) / (a - 1).
+
+    Orders that are not whole are rounded up. Plans use the symmetric pair instead, which is sharper (docs/samplers.md).
+    """
+    wish = check.number("alpha", alpha, low=1, high=_LARGEST_ORDER, above=True)
+    p = check.number("rate", rate, low=0, high=1)
+    top = math.inf if largest == math.inf else check.number("largest", largest, low=0)
+    order = max(math.ceil(wish), 2)
+    divergences = {j: _divergence(curve, j) for j in range(2, order + 1)}
+    if p == 0:
+        return 0.0
+    log_top = float(_log_expm1(np.array(top))) if top < math.inf else math.inf
+    logs = [0.0]
+    for j, d in divergences.items():
+        log_binomial = math.lgamma(order + 1) - math.lgamma(j + 1) - math.lgamma(order - j + 1)
+        term = (j - 1) * d + min(math.log(2), j * log_top)
+        if j == 2:
+            term = min(term, math.log(4) + float(_log_expm1(np.array(d))))
+        logs.append(j * math.log(p) + log_binomial + term)
+    value = float(np.logaddexp.reduce(logs)) / (order - 1)
+    slack = 1e-12 * (1 + max(abs(x) for x in logs if x > -math.inf)) / (order - 1)
+    return min(value + slack, float(rounded_up(divergences[order], 4)))  # sampling never hurts
+
+
 def _divergence(curve: Curve, order: float) -> float:
     if not callable(curve):
         raise InvalidInput(f"curve = {curve!r}: must be a function of the order.")

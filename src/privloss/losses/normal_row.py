@@ -115,8 +115,9 @@ class NormalPair:
         logs = logs + math.log(64 / 15 * half) - (2 * NODES - 2) * np.log(rho) - np.log(rho * rho - 1)
         share = self._share(self.hits, centre + wide) + self._share(self.other, wide - centre)
         # or the panel's whole mass, twice: what is there, and what was found
-        under = self.masses()[1 if back else 0] * np.exp(c * (-1 if back else 1) * self.loss(y))
-        mass = np.log(2.2 * under.reshape(-1, NODES).sum(axis=1) + 1e-300)[:, None]
+        a, b = self.logs(y)
+        under = np.log(self.rule[1]) - 0.5 * y * y - _ROOT + power_a * a + power_b * b
+        mass = math.log(2.2) + np.logaddexp.reduce(under.reshape(-1, NODES), axis=1)[:, None]
         logs = np.concatenate([np.where(angle < 1.5, logs, np.inf), mass], axis=1)
         growth = share * np.tan(np.minimum(angle, 1.5))
         return logs, np.concatenate([growth, np.zeros_like(mass)], axis=1)
@@ -136,7 +137,10 @@ class NormalPair:
         start = -low if back and not self.folded else high
         top = max((s for _, s in grown), default=0.0)
         missed = max(1 - math.fsum(w for w, _ in still), 1e-300)
-        far = 0.5 * c * (c + 1) * top * top - c * math.log(missed) + float(log_ndtr((1 + c) * top - start))
+        # beyond `start` A <= e^(Sy - S^2/2) (sum a_k + e^-(S start - S^2/2))
+        weight = math.fsum(w for w, _ in grown) + math.exp(min(0.5 * top * top - top * start, 0.0))
+        log_weight = (1 + c) * min(math.log(weight), 0.0)
+        far = 0.5 * c * (c + 1) * top * top - c * math.log(missed) + float(log_ndtr((1 + c) * top - start)) + log_weight
         near = float(log_ndtr(-(high if back else -low))) if not self.folded else -math.inf
         if self.folded:  # the mirror image: Q[Z > 0, y > high], where e^(cZ) < 1
             near = float(log_ndtr(-high))
@@ -267,7 +271,8 @@ def normal_row(
             for start in range(0, len(t), 512):
                 at = t[start : start + 512, None, None]
                 best = (logs + at * growth).min(axis=2)
-                total[start : start + 512] = np.exp(np.minimum(best, 700.0)).sum(axis=1)
+                with np.errstate(over="ignore"):  # beyond the range of doubles: no bound
+                    total[start : start + 512] = np.exp(best).sum(axis=1)
             return total
 
         return error

@@ -83,7 +83,7 @@ def log_sampled(rate: float, x: Real | float) -> Real:
     """log(1 - q + q e^x), with its digits where the sum is near 1 and where it is near 1 - q; 0 < q < 1.
 
     >>> float(log_sampled(1 - 2.0**-40, -50.0)), float(log_sampled(0.5, 1000.0))
-    (-27.72588722239..., 999.306852819...)
+    (-27.72588722218..., 999.306852819...)
     """
     x = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore", over="ignore"):
