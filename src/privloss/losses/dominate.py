@@ -17,6 +17,7 @@ from privloss.losses.collected import REVEALED_POINT, Collected
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.curve import RenyiCurve
 from privloss.losses.discrete_gaussian import LEAST_SIGMA
+from privloss.losses.distances import Distances
 from privloss.losses.entries import BELOW, ENTRIES
 from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.poisson_sample import collect_poisson
@@ -87,18 +88,20 @@ def worst_neighbours(plan: Plan, adjacency: str) -> WorstNeighbours:
 
 
 def _unsampled(plan: Plan, adjacency: str) -> ComposedLoss | None:
-    """The plan with every step on the whole data (sampling never hurts: divergences are quasi-convex), if that has a
-    pair for every step."""
-    if any(
-        isinstance(m, (FixedSize, WithReplacement)) and not isinstance(m.mechanism, Gaussian) for m, _ in plan.steps
-    ):
-        return None
-    steps = []
+    """The plan with every sample known (divergences are quasi-convex, so that only helps the adversary), if that has a
+    pair for every step. Given the samples of two neighbours, a record that enters a batch of fixed size, or one that is
+    cut off, takes the place of another: the distance of a replacement."""
+    steps: list[tuple[Mechanism, int]] = []
     for m, n in plan.steps:
-        if isinstance(m, WithReplacement):
-            return None  # a record may count several times
-        times = n * m.k if isinstance(m, Allocated) else n
-        steps.append((m.mechanism if isinstance(m, Sampled) and not isinstance(m, PoissonSampled) else m, times))
+        if not isinstance(m, Sampled) or isinstance(m, PoissonSampled):
+            steps.append((m, n))
+        elif isinstance(m, (Shuffled, Allocated)):
+            steps.append((m.mechanism, n * m.k if isinstance(m, Allocated) else n))
+        elif isinstance(m, (FixedSize, TruncatedPoisson)) and isinstance(m.mechanism, Gaussian):
+            distance = Distances.of(m.mechanism, adjacency).replace
+            steps.append((Gaussian(sigma=1 / distance if distance < math.inf else 0.0, sensitivity=1.0), n))
+        else:
+            return None
     worst = worst_neighbours(Plan(tuple(steps)), adjacency)
     return worst.loss if worst.curve.empty else None
 

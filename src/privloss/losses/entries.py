@@ -11,6 +11,7 @@ from typing import Any
 
 from privloss.errors import Unsupported
 from privloss.losses import tables
+from privloss.losses.bounded_range import two_point
 from privloss.losses.exponentials import Exponentials
 from privloss.losses.folding import fold
 from privloss.losses.row import Row
@@ -141,16 +142,20 @@ SAMPLED: dict[type[Mechanism], Callable[[Any], Row]] = {
 
 
 def fixed_size_rows(mechanism: Mechanism, rate: float) -> tuple[Row, Row]:
-    """The symmetric pair of a mechanism on a fraction of the data, and the pair it was made of."""
+    """The symmetric pair of a mechanism on a fraction of the data, and a pair that is attained: the one it was made of,
+    unless that itself only dominates."""
     pair = _density(mechanism)
     if isinstance(pair, TruncatedNormal):
         raise Unsupported(f"{mechanism!r}: batches of fixed size are not supported for truncated Gaussian noise.")
+    if isinstance(mechanism, (Exponential, NoisyMax)) and pair is not None:
+        return pair.poisson(rate, folded=True), tables.poisson(two_point(mechanism.eps, 0.5 * mechanism.eps), rate)
     if pair is not None:
         return pair.poisson(rate, folded=True), pair.poisson(rate)
     row = poisson_row(mechanism, rate)
     if row is None or row.missing is not None:
         raise Unsupported(f"{mechanism!r}: batches of fixed size are not supported for this mechanism.")
-    return fold(row), row
+    below = BELOW.get(type(mechanism))
+    return fold(row), row if below is None else tables.poisson(below(mechanism), rate)
 
 
 def _density(mechanism: Mechanism) -> Exponentials | TruncatedNormal | None:

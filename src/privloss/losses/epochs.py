@@ -26,6 +26,9 @@ def collect_shuffled(found: Collected, sampler: Shuffled, times: int, adjacency:
             f"{sampler!r} under add-remove: a record more or less moves all others to other batches; ask under "
             "zero-out or replace-one, or use poisson or allocation."
         )
+    if sampler.steps == 1:
+        collect(found, inner, times, adjacency)
+        return
     text = f"sampler: shuffled epochs of {sampler.steps} steps, one count per epoch; no amplification is claimed"
     theorem = "shuffled epochs: given the permutation a record touches one step per epoch (parallel composition)"
     if isinstance(inner, Gaussian):

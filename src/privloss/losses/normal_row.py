@@ -37,7 +37,7 @@ Hits = tuple[tuple[float, float], ...]  # (weight, distance from 0), weights add
 _ROOT = math.log(math.sqrt(2 * math.pi))
 _REACH, _TILTS, _FURTHEST = 13.0, 20.0, 60.0  # Phi(-13) is below 1e-38
 _HEIGHTS = np.array([1.0, 0.6, 0.3, 0.12, 0.05, 0.02, 0.006, 0.002])
-_STEEPEST = 12.0
+FURTHEST = 12.0  # the largest distance, in units of the noise
 _GRID = 12_000
 
 
@@ -57,10 +57,8 @@ class NormalPair:
     @cached_property
     def ends(self) -> tuple[float, float]:
         """Where the nodes begin and end."""
-        if self.steepest > _STEEPEST:
-            raise Unsupported(
-                f"sensitivity / noise = {self.steepest:g}: this sampler is supported up to {_STEEPEST:g}."
-            )
+        if self.steepest > FURTHEST:
+            raise Unsupported(f"sensitivity / noise = {self.steepest:g}: this sampler is supported up to {FURTHEST:g}.")
 
         def reach(hits: Hits) -> float:
             top = max((s for _, s in hits), default=0.0)

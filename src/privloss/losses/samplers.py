@@ -12,22 +12,28 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import bdtrc
+import numpy as np
+from scipy.special import bdtr, bdtrc
 
 from privloss.errors import Unsupported
+from privloss.losses.base import PrivacyLoss
 from privloss.losses.collected import Collect, Collected
+from privloss.losses.discrete import DiscreteLoss
 from privloss.losses.distances import Distances, distance_text, mixture, rows
 from privloss.losses.entries import fixed_size_rows
 from privloss.losses.epochs import collect_allocated, collect_shuffled
 from privloss.losses.folding import binned, fold, hit_table
-from privloss.losses.normal_row import NormalPair, normal_row
+from privloss.losses.gaussian import GaussianLoss
+from privloss.losses.gaussian_mixture import GaussianMixtureLoss
+from privloss.losses.normal_row import FURTHEST, NormalPair, normal_row
+from privloss.losses.point import PointLoss
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.groups import PoissonGroup
 from privloss.mechanisms.sampling import Allocated, FixedSize, Sampled, Shuffled, TruncatedPoisson, WithReplacement
 
 _RARE = 1e-30  # probability of drawing a record so often that it counts as disclosed
 _MOST_DRAWS = 6  # draws of one record that are told apart in a lower end
-_SURELY_DISCLOSED = 12.0  # distance from which a hit counts as disclosure
+_MOST_SUMMED = 1_000_000
 _SYMMETRIC = (
     "symmetric pair of (1-q) N(0) + q N(s) against N(0): joint convexity bounds both orders of the neighbours, and one "
     "pair that dominates both composes (Balle, Barthe, Gaboardi 2018; Zhu, Dong, Wang 2022, Thm. 10, 11)"
@@ -88,6 +94,9 @@ def poisson_replace_one(found: Collected, inner: Gaussian, rate: float, times: i
     if math.isinf(distance):
         found.points.append((math.log1p(-rate), 0.0, rate, times))
         return
+    if distance > FURTHEST:
+        found.between(GaussianLoss(times * (2 * distance) ** 2), mixture(rate, 1 / distance, times))
+        return
     pair = NormalPair(((rate, distance),), ((rate, distance),))
     found.rows.append((normal_row([(1.0, pair)]), times))
 
@@ -133,12 +142,14 @@ def _fixed_size(found: Collected, sampler: FixedSize, times: int, adjacency: str
         f"fixed size under {adjacency}: {_SYMMETRIC}; lower end: all other records alike, the pair itself",
         f"gaussian: {distance_text(distances.replace)}; {text}",
     )
-    row = normal_row([(1.0, NormalPair(((rate, distances.replace),), folded=True))])
+    bound: PrivacyLoss = GaussianLoss(times * distances.replace**2)
+    if distances.replace <= FURTHEST:
+        bound = rows(normal_row([(1.0, NormalPair(((rate, distances.replace),), folded=True))]), times)
     if adjacency == "replace-one":
-        found.between(rows(row, times), mixture(rate, 1 / distances.replace, times))
+        found.between(bound, mixture(rate, 1 / distances.replace, times))
     else:  # the record moves the sum by 2, its null record by 1: it takes the place of another that contributes -1
         add = distances.add or distances.replace
-        found.between(rows(row, times), rows(binned(((rate, distances.replace),), ((rate, add),)), times))
+        found.between(bound, rows(binned(((rate, distances.replace),), ((rate, add),)), times))
 
 
 def _with_replacement(
@@ -154,9 +165,14 @@ def _with_replacement(
     s = distances.replace
     folded = adjacency != "add-remove"
     first = NormalPair(((rate, s),), folded=folded)
+    if s > FURTHEST:  # every hit counts as disclosure
+        shown = 0.0 if folded else math.log1p(-rate)
+        above = PointLoss(times * math.log1p(-rate), times * shown, rate if times == 1 else None)
+        found.between(above, mixture(rate, 1 / s, times))
+        return
     rare, disclosed = [], _RARE
     for k, p in draws[2:]:
-        if k * s <= _SURELY_DISCLOSED:
+        if k * s <= FURTHEST:
             table = hit_table(rate, k * s)
             rare.append((p / rate, fold(table) if folded else table))
         else:
@@ -196,6 +212,10 @@ def _group(found: Collected, sampler: PoissonGroup, distances: Distances, times:
     if rate == 1:
         found.mu_squared.append(times * (people * distances.add) ** 2)
         return
+    if people * distances.add > FURTHEST:
+        hit = -math.expm1(people * math.log1p(-rate))
+        found.between(GaussianLoss(times * (people * distances.add) ** 2), mixture(hit, 1 / distances.add, times))
+        return
     hits = [
         (math.exp(math.lgamma(people + 1) - math.lgamma(k + 1) - math.lgamma(people - k + 1)
                   + k * math.log(rate) + (people - k) * math.log1p(-rate)), k * distances.add)
@@ -218,41 +238,55 @@ def _binomial(m: int, p: float) -> list[tuple[int, float]]:
 def _truncated(
     found: Collected, sampler: TruncatedPoisson, distances: Distances, times: int, adjacency: str, collect: Collect
 ) -> None:
-    """How many others were sampled, S ~ Bin(n-1, q), may be revealed. While S < most nothing is cut off. Otherwise the
-    record, if sampled, is kept with probability most/(S+1) and then takes the place of another: a hit of rate at most
-    q most/(most+1) at the distance of a replacement."""
+    """How many others were sampled, S ~ Bin(others, q), may be revealed. While S < most nothing is cut off. Otherwise
+    the record, if sampled, is kept with probability most/(S+1) and then takes the place of another: a hit of rate at
+    most q most/(most+1) at the distance of a replacement."""
     inner, rate, most = sampler.mechanism, sampler.rate, sampler.most
-    over = float(bdtrc(most - 1, sampler.n - 1, rate)) if most < sampler.n else 0.0
-    over = min(over * (1 + 1e-6) + 1e-300, 1.0) if most < sampler.n else 0.0
+    others = sampler.n if adjacency == "add-remove" else sampler.n - 1  # a neighbour may have one more than n
+    over = min(float(bdtrc(most - 1, others, rate)) * (1 + 1e-6) + 1e-300, 1.0) if most <= others else 0.0
     text = (
         f"sampler: Poisson, every one of {sampler.n} records with probability {rate!r}, cut down to {most} at random; "
         f"cut down with probability {over:.3g}"
     )
     if rate == 0:
         return
-    if over == 0 and most >= sampler.n:
+    if over == 0:
         found.say("nothing is ever cut off", text)
         collect(found, inner.poisson(rate), times, adjacency)
         return
     if distances.add is None:
         raise Unsupported(f"{sampler!r} under replace-one: give noise_multiplier = noise / clipping norm.")
     add, replace = distances.add, distances.replace
-    usual = NormalPair(((rate, add),), ((rate, add),) if adjacency == "replace-one" else ())
-    cut = rate * most / (most + 1)
-    if replace > _SURELY_DISCLOSED:
-        raise Unsupported(f"{sampler!r}: sensitivity / noise = {replace:g} is supported up to {_SURELY_DISCLOSED:g}.")
-    table = hit_table(cut, replace) if cut < 1 else hit_table(1 - 1e-12, replace)
-    if adjacency != "add-remove":
-        table = fold(table)
-    row = normal_row([(1 - over, usual)], [(over, table)]) if over > 0 else normal_row([(1.0, usual)])
     found.say(
         "truncated Poisson: the number of others revealed; below the maximum a Poisson sample, above it the record "
-        "replaces another (joint convexity; docs/samplers.md); lower end: a Poisson sample of rate q P[not cut]",
+        "replaces another (joint convexity; docs/samplers.md); lower end: others that contribute nothing",
         f"gaussian: {distance_text(add)}, replaced {distance_text(replace)}; {text}",
     )
-    kept = rate * (1 - over)
-    if adjacency == "replace-one":
-        below = rows(normal_row([(1.0, NormalPair(((kept, add),), ((kept, add),)))]), times)
-        found.between(rows(row, times), below)
-    else:
-        found.between(rows(row, times), mixture(kept, 1 / add, times))
+    kept = _kept(sampler)
+    below = _two_sided(kept, add, times) if adjacency == "replace-one" else mixture(kept, 1 / add, times)
+    if replace > FURTHEST:
+        found.between(GaussianLoss(times * replace**2), below)
+        return
+    # at rate 1 both sides are sampled for sure: a shade less than sure, and the shade disclosed
+    shade = 1e-12 if rate == 1 else 0.0
+    table = hit_table(rate * (1 - shade) * most / (most + 1), replace)
+    table = table if adjacency == "add-remove" else fold(table)
+    hits = ((rate * (1 - shade), add),)
+    usual = [(1 - over, NormalPair(hits, hits if adjacency == "replace-one" else ()))] if over < 1 else []
+    row = normal_row([(w * (1 - shade), p) for w, p in usual], [(over * (1 - shade), table)], shade) if usual else table
+    found.between(rows(row, times), below)
+
+
+def _kept(sampler: TruncatedPoisson) -> float:
+    """The probability that a record is in the batch, rounded down: E[min(Bin(n, q), most)]/n."""
+    if sampler.most > _MOST_SUMMED:
+        return float(bdtr(sampler.most - 1, sampler.n, sampler.rate)) * sampler.rate * (1 - 1e-6)
+    tails = bdtrc(np.arange(min(sampler.most, sampler.n)), sampler.n, sampler.rate)
+    return min(float(tails.sum()) / sampler.n, sampler.rate) * (1 - 1e-6)
+
+
+def _two_sided(rate: float, distance: float, times: int) -> DiscreteLoss | GaussianMixtureLoss:
+    """A record at +s against one at -s; a mixture against N(0) where that is too steep to draw."""
+    if distance > FURTHEST:
+        return mixture(rate, 1 / distance, times)
+    return rows(normal_row([(1.0, NormalPair(((rate, distance),), ((rate, distance),)))]), times)
