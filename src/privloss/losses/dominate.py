@@ -97,7 +97,9 @@ def _unsampled(plan: Plan, adjacency: str) -> ComposedLoss | None:
             steps.append((m, n))
         elif isinstance(m, (Shuffled, Allocated)):
             steps.append((m.mechanism, n * m.k if isinstance(m, Allocated) else n))
-        elif isinstance(m, (FixedSize, TruncatedPoisson)) and isinstance(m.mechanism, Gaussian):
+        elif isinstance(m, (FixedSize, TruncatedPoisson)) and isinstance(
+            m.mechanism, Gaussian
+        ):  # others: no second bound
             distance = Distances.of(m.mechanism, adjacency).replace
             steps.append((Gaussian(sigma=1 / distance if distance < math.inf else 0.0, sensitivity=1.0), n))
         else:

@@ -147,7 +147,7 @@ def fixed_size_rows(mechanism: Mechanism, rate: float) -> tuple[Row, Row]:
     pair = _density(mechanism)
     if isinstance(pair, TruncatedNormal):
         raise Unsupported(f"{mechanism!r}: batches of fixed size are not supported for truncated Gaussian noise.")
-    if isinstance(mechanism, (Exponential, NoisyMax)) and pair is not None:
+    if isinstance(mechanism, (Exponential, NoisyMax)) and pair is not None and mechanism.eps > 0:
         return pair.poisson(rate, folded=True), tables.poisson(two_point(mechanism.eps, 0.5 * mechanism.eps), rate)
     if pair is not None:
         return pair.poisson(rate, folded=True), pair.poisson(rate)
@@ -163,8 +163,9 @@ def _density(mechanism: Mechanism) -> Exponentials | TruncatedNormal | None:
     if isinstance(mechanism, Laplace) and mechanism.scale > 0:
         lam = _laplace_range("Laplace noise on a sample", mechanism.sensitivity / mechanism.scale)
         return Exponentials.laplace(lam)
-    if isinstance(mechanism, Exponential) or (isinstance(mechanism, NoisyMax) and mechanism.noise == "gumbel"):
-        return Exponentials.bounded_range(_laplace_range("a bounded range on a sample", mechanism.eps))
+    ranged = isinstance(mechanism, Exponential) or (isinstance(mechanism, NoisyMax) and mechanism.noise == "gumbel")
+    if ranged and mechanism.eps > 0:  # type: ignore[attr-defined]
+        return Exponentials.bounded_range(_laplace_range("a bounded range on a sample", mechanism.eps))  # type: ignore[attr-defined]
     if isinstance(mechanism, TruncatedLaplace):
         return _truncated_laplace(mechanism)
     return _truncated_gaussian(mechanism) if isinstance(mechanism, TruncatedGaussian) else None
@@ -177,7 +178,7 @@ def poisson_row(mechanism: Mechanism, rate: float) -> Row | None:
         return pair.poisson(rate)
     if isinstance(mechanism, Laplace):
         return tables.poisson(tables.REVEALED, rate)
-    if isinstance(mechanism, NoisyMax):
+    if isinstance(mechanism, (Exponential, NoisyMax)):
         return tables.poisson(_box(PureDP(mechanism.eps)), rate)
     make = SAMPLED.get(type(mechanism))
     return None if make is None else tables.poisson(make(mechanism), rate)

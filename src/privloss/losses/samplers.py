@@ -27,6 +27,7 @@ from privloss.losses.gaussian import GaussianLoss
 from privloss.losses.gaussian_mixture import GaussianMixtureLoss
 from privloss.losses.normal_row import FURTHEST, NormalPair, normal_row
 from privloss.losses.point import PointLoss
+from privloss.mechanisms.black_box import GDP
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.groups import PoissonGroup
 from privloss.mechanisms.sampling import Allocated, FixedSize, Sampled, Shuffled, TruncatedPoisson, WithReplacement
@@ -103,6 +104,8 @@ def poisson_replace_one(found: Collected, inner: Gaussian, rate: float, times: i
 
 def _fixed_size(found: Collected, sampler: FixedSize, times: int, adjacency: str, collect: Collect) -> None:
     inner, rate = sampler.mechanism, sampler.m / sampler.n
+    if isinstance(inner, GDP) and inner.mu > 0:
+        inner = Gaussian(sigma=1 / inner.mu, sensitivity=1.0)
     text = (
         f"sampler: fixed size, {sampler.m} of {sampler.n} records without replacement, afresh at every step; n public"
     )
