@@ -41,7 +41,7 @@ PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
-_ROUGHLY = 1e-4  # tolerance of a lower end that may be far from the upper one
+_ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
 

@@ -10,7 +10,8 @@ The law of the sum is a power of one discrete Fourier transform, of masses tilte
 less where S is large. Whatever is uncertain is given to an infinite loss, in units of the mean of S, because changing
 masses by m_j changes E[(S - a)_+] by at most sum S_j |m_j|:
 
-- what wraps around at the top: E[S; sum > end] <= e^(-theta end) M^(t-1) E[r e^(theta r)] (Chernoff);
+- what wraps around at the top: E[S; sum > end] <= e^(-theta end) M^(t-1) E[r e^(theta r)] (Chernoff), and where it
+  turns up at the bottom, the tilt undone;
 - what lies below the window: e^(-a^2/(2 t E r^2)) (Chernoff for positive variables);
 - rounding: every frequency errs by at most 6 log2(N) roundings (all coefficients have modulus 1, the masses add up to
   1), which bounds the error of every mass.
@@ -27,11 +28,12 @@ from scipy.special import ndtr
 from privloss.losses.row import Row
 from privloss.numerics.small import UNIT, Real
 
+_FURTHEST = 3.0  # beyond, no grid is fine enough
 _FINE, _COARSEST = 128.0, 8.0  # grid cells per standard deviation of one ratio
 _LARGEST_TRANSFORM = 2**21
 _BEYOND = 8.2  # standard deviations after which a ratio counts as disclosure: 1e-16
 _WINDOW = 13.0  # standard deviations of the sum on either side
-_TILT = 34.0  # theta times the cap: what a ratio beyond it would weigh
+_TILT = 18.0  # theta times the cap: what a ratio beyond it would weigh
 _TILT_BELOW = 3.0  # theta times the window: by how much rounding may grow on the other side
 _CARE = 3.0  # everything uncertain is counted three times: under P, under Q, and for making the masses sum to 1
 _TOO_UNSURE = 1e-6
@@ -41,6 +43,8 @@ _PER_SPREAD, _BULK = 100.0, 7.0  # atoms of the final table
 @lru_cache(maxsize=64)  # calibrations and tables ask for the same epoch again and again
 def allocation_row(steps: int, distance: float) -> Row | None:
     """A table that dominates one epoch; None where the grid would be too coarse to gain anything."""
+    if distance > _FURTHEST:
+        return None
     variance = math.expm1(distance * distance)
     spread = math.sqrt(variance)
     cap = math.exp(distance * (distance + _BEYOND) - 0.5 * distance**2)
@@ -82,7 +86,7 @@ def _mean_of(q: Real, steps: int, step: float, width: float) -> tuple[Real, Real
     grown = q * np.exp(theta * (grid - 1))  # about the mean, so that powers stay in range
     total = math.fsum(grown)
     log_scale = steps * math.log(total)
-    size = 2 ** math.ceil(math.log2(2 * width / step + len(q)))
+    size = 2 ** math.ceil(math.log2(2 * width / step + 1.5 * len(q)))
     first = max(math.floor((steps - width) / step), 0)
     spectrum = np.fft.rfft(np.bincount(np.arange(len(q)) % size, weights=grown / total, minlength=size))
     modulus = np.abs(spectrum)
@@ -96,7 +100,9 @@ def _mean_of(q: Real, steps: int, step: float, width: float) -> tuple[Real, Real
     values = sums / steps
     end = float(sums[-1])
     top = min(_log_wrapped(q, grid, steps, end, theta * factor) for factor in (1, 2, 4, 8, 16, 32))
-    hidden = wrong * float(np.maximum(values, 1.0) @ back) + 2 * math.exp(min(top, 0.0))  # under P and under Q
+    most = np.maximum(values, 1.0) * back  # what a mass of the tilted law weighs, under P and under Q
+    turned = min(_log_turned(q, grid, steps, end, theta, factor) for factor in (2, 4, 8, 16))
+    hidden = wrong * float(most.sum()) + 2 * math.exp(min(top, 0.0)) + math.exp(min(turned, 0.0)) * float(most.max())
     return values, np.maximum(law, 0.0) * back, hidden
 
 
@@ -106,6 +112,15 @@ def _log_wrapped(q: Real, grid: Real, steps: int, end: float, theta: float) -> f
         return 0.0
     grown = q * np.exp(theta * (grid - 1))
     return (steps - 1) * math.log(math.fsum(grown)) + math.log(float(grown @ grid)) - theta * (end - steps - 1)
+
+
+def _log_turned(q: Real, grid: Real, steps: int, end: float, theta: float, factor: float) -> float:
+    """log of Chernoff's bound on the tilted mass beyond the end, which turns up at the bottom of the window."""
+    high = theta * factor
+    if high * float(grid[-1]) > 600:
+        return 0.0
+    plain, grown = (math.log(math.fsum(q * np.exp(x * (grid - 1)))) for x in (theta, high))
+    return steps * (grown - plain) - (high - theta) * (end - steps)
 
 
 def _on_losses(ratio: Real, law: Real, hidden: float) -> Row:

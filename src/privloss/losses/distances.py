@@ -33,7 +33,8 @@ class Distances:
         if mechanism.noise_multiplier is not None:
             add = 1 / mechanism.noise_multiplier if mechanism.noise_multiplier > 0 else math.inf
             return cls(add, 2 * add)
-        given = (1.0 if mechanism.sensitivity is None else mechanism.sensitivity) / (mechanism.sigma or 1e-300)
+        size = 1.0 if mechanism.sensitivity is None else mechanism.sensitivity
+        given = size / mechanism.sigma if mechanism.sigma else math.inf
         return cls(None, given) if adjacency == "replace-one" else cls(given, 2 * given)
 
 

@@ -104,6 +104,8 @@ def _unsampled(plan: Plan, adjacency: str) -> ComposedLoss | None:
             steps.append((Gaussian(sigma=1 / distance if distance < math.inf else 0.0, sensitivity=1.0), n))
         else:
             return None
+    if tuple(steps) == plan.steps:
+        return None
     worst = worst_neighbours(Plan(tuple(steps)), adjacency)
     return worst.loss if worst.curve.empty else None
 

@@ -55,16 +55,21 @@ def collect_shuffled(found: Collected, sampler: Shuffled, times: int, adjacency:
     found.below.append(rows(NOTHING, 1))
 
 
+_SMOOTH = 1e-11
+
+
 def _largest_of(steps: int, with_record: float, without: float) -> Row:
     """The largest of `steps` outputs, one of them moved by one distance or the other: a post-processing, so a lower
     end. P[max <= x] = Phi(x - s) Phi(x)^(steps - 1); its bins are post-processing again."""
     x = np.linspace(-8.0, 9.0 + with_record, 300)
-    rest = (steps - 1) * np.log(np.maximum(ndtr(x), 1e-300))
+    # log Phi from the smaller tail: its rounding is multiplied by the number of steps
+    log_phi = np.where(x > 0, np.log1p(-ndtr(-x)), np.log(np.maximum(ndtr(x), 1e-300)))
+    rest = (steps - 1) * log_phi
 
     def cells(distance: float) -> list[float]:
         cdf = np.exp(np.log(np.maximum(ndtr(x - distance), 1e-300)) + rest)
-        # both sides rounded to multiples of 1e-12, so that no bin belongs to one side only through rounding
-        masses = np.maximum(np.diff(np.concatenate([[0.0], cdf, [1.0]])), 0.0) + 1e-13
+        # mixed with the same noise on both sides (post-processing), far above rounding
+        masses = np.maximum(np.diff(np.concatenate([[0.0], cdf, [1.0]])), 0.0) + _SMOOTH
         return [float(m) for m in masses / masses.sum()]
 
     return from_vectors(cells(with_record), cells(without))
@@ -89,7 +94,7 @@ def collect_allocated(
         return
     if distances.add is None:
         raise Unsupported(f"{sampler!r}: needs the distance of one record.")
-    if block == 1:
+    if sampler.k == sampler.steps:
         collect(found, sampler.mechanism, times * sampler.k, adjacency)
         return
     found.say(
@@ -98,7 +103,7 @@ def collect_allocated(
         f"gaussian: {distance_text(distances.add)}; {text}",
     )
     uses = times * sampler.k
-    row = allocation_row(block, distances.add)
+    row = allocation_row(block, distances.add) if block > 1 else None
     below = _largest_of(block, distances.add, 0.0) if sampler.k == 1 else NOTHING
     above = GaussianLoss(uses * distances.add**2) if row is None else rows(row, uses)
     found.between(above, rows(below, uses))

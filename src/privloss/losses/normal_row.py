@@ -233,11 +233,14 @@ def _tail(hits: Hits, start: float, negative: bool = False) -> float:
 
 
 def normal_row(
-    parts: Sequence[tuple[float, NormalPair]], rare: Sequence[tuple[float, Row]] = (), delta: float = 0.0
+    parts: Sequence[tuple[float, NormalPair]],
+    rare: Sequence[tuple[float, Row]] = (),
+    delta: float = 0.0,
+    slack: float = 0.0,
 ) -> Row:
     """Weighted pairs, which of them it is being public: smooth ones, tables for what is rare, and `delta` of certain
-    disclosure (in both directions). All weights and delta add up to 1."""
-    values, masses, slack, wobble, zero = [], [], [], [], 0.0
+    disclosure (in both directions). All weights and delta add up to 1; `slack` counts roundings of the weights."""
+    values, masses, rounded, wobble, zero = [], [], [], [], 0.0
     for weight, pair in parts:
         y = pair.rule[0]
         loss = pair.loss(y)
@@ -245,7 +248,7 @@ def normal_row(
         values.append(loss)
         masses.append(weight * under_p)
         for _ in range(2 if pair.folded else 1):  # e^x is as wrong as x is large
-            slack.append(64 + 4 * y * y + 4 * np.abs(loss))
+            rounded.append(64 + slack + 4 * y * y + 4 * np.abs(loss))
             wobble.append(16 + 8 * pair.steepest * (np.abs(y) + pair.steepest))
         if pair.folded:
             values.append(-loss)
@@ -312,7 +315,7 @@ def normal_row(
         math.fsum([delta, *(w * table.delta for w, table in rare)]),
         math.fsum([delta, *(w * table.back for w, table in rare)]),
         slack=np.concatenate(
-            [*slack, [64.0] * len(atoms[0]), np.repeat([float(np.max(r.slack)) for _, r in rare], sizes)]
+            [*rounded, [64.0 + slack] * len(atoms[0]), np.repeat([float(np.max(r.slack)) for _, r in rare], sizes)]
         ),
         wobble=np.concatenate(
             [*wobble, [0.0] * len(atoms[0]), np.repeat([float(np.max(r.wobble)) for _, r in rare], sizes)]

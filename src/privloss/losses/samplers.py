@@ -163,7 +163,8 @@ def _with_replacement(
     n, m = sampler.n, sampler.m
     if n == 1:
         raise Unsupported(f"{sampler!r}: n = 1 leaves no other record; nothing is sampled.")
-    rate = -math.expm1(m * math.log1p(-1 / n))
+    surely = -math.expm1(m * math.log1p(-1 / n))
+    rate = min(surely, 1 - 1e-12)  # the rest of "surely" is disclosed
     draws = _binomial(m, 1 / n)
     s = distances.replace
     folded = adjacency != "add-remove"
@@ -173,7 +174,7 @@ def _with_replacement(
         above = PointLoss(times * math.log1p(-rate), times * shown, rate if times == 1 else None)
         found.between(above, mixture(rate, 1 / s, times))
         return
-    rare, disclosed = [], _RARE
+    rare, disclosed = [], 2 * _RARE + (surely - rate)
     for k, p in draws[2:]:
         if k * s <= FURTHEST:
             table = hit_table(rate, k * s)
@@ -181,7 +182,9 @@ def _with_replacement(
         else:
             # a hit discloses, and a miss shows Q: a post-processing of disclosure and the other pairs, mixed
             disclosed += p * (1 + 1e-9)
-    row = normal_row([(1 - math.fsum([disclosed, *(w for w, _ in rare)]), first)], rare, disclosed)
+    once = draws[1][1] / rate
+    once = 1 - math.fsum([disclosed, *(w for w, _ in rare)]) if once > 0.5 else once
+    row = normal_row([(once, first)], rare, disclosed, slack=0.0 if once > 0.5 else 4096.0)
     lowest = (distances.add or s) if adjacency == "zero-out" else s  # others that contribute 0, or all alike
     hits = tuple((p, k * lowest) for k, p in draws[1:_MOST_DRAWS])
     rest = rate - math.fsum(p for p, _ in hits)  # half-lines are the best tests, and gain with every draw
@@ -242,8 +245,8 @@ def _truncated(
     found: Collected, sampler: TruncatedPoisson, distances: Distances, times: int, adjacency: str, collect: Collect
 ) -> None:
     """How many others were sampled, S ~ Bin(others, q), may be revealed. While S < most nothing is cut off. Otherwise
-    the record, if sampled, is kept with probability most/(S+1) and then takes the place of another: a hit of rate at
-    most q most/(most+1) at the distance of a replacement."""
+    the record, if sampled and kept, takes the place of another: a hit of rate at most q at the distance of a
+    replacement. That is worse than the first case, so more others and a rounded-up probability are safe."""
     inner, rate, most = sampler.mechanism, sampler.rate, sampler.most
     others = sampler.n if adjacency == "add-remove" else sampler.n - 1  # a neighbour may have one more than n
     over = min(float(bdtrc(most - 1, others, rate)) * (1 + 1e-6) + 1e-300, 1.0) if most <= others else 0.0
@@ -253,7 +256,7 @@ def _truncated(
     )
     if rate == 0:
         return
-    if over == 0:
+    if most > others:
         found.say("nothing is ever cut off", text)
         collect(found, inner.poisson(rate), times, adjacency)
         return
@@ -270,13 +273,13 @@ def _truncated(
     if replace > FURTHEST:
         found.between(GaussianLoss(times * replace**2), below)
         return
-    # at rate 1 both sides are sampled for sure: a shade less than sure, and the shade disclosed
-    shade = 1e-12 if rate == 1 else 0.0
-    table = hit_table(rate * (1 - shade) * most / (most + 1), replace)
+    sampled = rate if rate < 1 else 1 - 1e-12  # the rest of "for sure" is disclosed
+    table = hit_table(sampled, replace)
     table = table if adjacency == "add-remove" else fold(table)
-    hits = ((rate * (1 - shade), add),)
-    usual = [(1 - over, NormalPair(hits, hits if adjacency == "replace-one" else ()))] if over < 1 else []
-    row = normal_row([(w * (1 - shade), p) for w, p in usual], [(over * (1 - shade), table)], shade) if usual else table
+    hits = ((sampled, add),)
+    usual = NormalPair(hits, hits if adjacency == "replace-one" else ())
+    lost = rate - sampled
+    row = normal_row([(max(1 - over - lost, 1e-300), usual)], [(over, table)], lost)
     found.between(rows(row, times), below)
 
 
