@@ -42,6 +42,7 @@ WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
+_COARSER = (1e-6, 1e-4, 1e-2)
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
 
@@ -177,6 +178,12 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
         return Bound(
             max(answer.lower, closed.lower), min(answer.upper, closed.upper), f"{CLOSED}; {method}", notes
         ), solved
+    for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
+        if answer.relative_width > _POOR and coarser > tolerance:
+            with contextlib.suppress(TooExpensive):
+                again = epsilon_bounds(loss, level, coarser)
+                if again.line is not None:
+                    answer = _intersection(answer, Bound(max(again.lower, 0.0), max(again.upper, 0.0), BLURRED))
     if answer.relative_width > _POOR:
         return _intersection(answer, _last_resort(loss, level, tolerance)), solved
     return answer, solved
@@ -270,6 +277,11 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bo
     else:
         try:
             logs, mu = delta_bounds(loss, eps, tolerance)
+            for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
+                if mu > 0 and logs[1] - logs[0] > _POOR and coarser > tolerance:
+                    with contextlib.suppress(TooExpensive):
+                        again, _ = delta_bounds(loss, eps, coarser)
+                        logs = max(logs[0], again[0]), min(logs[1], again[1])
             method = LATTICE if loss.lattice is not None and mu == 0 else CONTOUR if mu == 0 else BLURRED
             notes = () if mu == 0 else (f"line blurred by a Gaussian with mu = {mu:.2g}",)
         except TooExpensive:
