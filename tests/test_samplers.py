@@ -686,3 +686,29 @@ def test_answers_or_refuses(step: Any, adjacency: str) -> None:
     except pl.Unsupported:
         return
     assert all(0 <= bound.lower <= bound.upper <= 1 for bound in answers)
+
+
+def test_findings_of_a_review() -> None:
+    """Truths by enumeration, closed forms and convolution of the explicit pairs."""
+
+    def noisy(noise: float) -> pl.Gaussian:
+        return pl.Gaussian(noise_multiplier=noise)
+
+    # without sampling is no second bound where records displace others
+    assert (noisy(1.0).fixed_size(n=10, m=9) + noisy(50.0).allocated(2)).epsilon(1e-6).upper >= 10.848
+    assert noisy(1.0).truncated_poisson(0.72, 100, 50).delta(5.0).upper >= 7.3e-3
+    # binomial tails for more records than 32 bits can count
+    assert noisy(1.0).truncated_poisson(1e-6, 2**32 + 4000, 2500).delta(0.0).upper >= 3.9738e-7
+    # several hits, some of them likely
+    for people, count, noise, eps, truth in ((5, 2, 1.5, 4.5, 0.76891), (3, 4, 1.0, 14.58, 0.43709)):
+        found = pl.group.plan(noisy(noise).poisson(0.9) * count, people=people).delta(eps)
+        assert found.lower <= truth * (1 + 1e-5)
+        assert found.upper >= truth * (1 - 1e-5)
+    # hits on both sides are twice as far apart
+    assert noisy(1.0).poisson(0.999).as_plan().under("replace-one").zcdp().upper >= 1.99168
+    # what underflows is not disclosed
+    assert noisy(1 / 6).with_replacement(1000, 300).epsilon(1e-9).lower <= 4477.9
+    assert noisy(1.0).with_replacement(3, 1).delta(45.0).lower <= 1.3e-109
+    # one profile must bound both orders
+    with pytest.raises(pl.Unsupported, match="both directions"):
+        pl.Custom([0.9, 0.1], [0.5, 0.5]).fixed_size(n=10, m=5).delta(0.3, adjacency="replace-one")

@@ -144,6 +144,11 @@ SAMPLED: dict[type[Mechanism], Callable[[Any], Row]] = {
 def fixed_size_rows(mechanism: Mechanism, rate: float) -> tuple[Row, Row]:
     """The symmetric pair of a mechanism on a fraction of the data, and a pair that is attained: the one it was made of,
     unless that itself only dominates."""
+    if isinstance(mechanism, (Custom, Tabulated)):  # both orders must be bounded by one profile
+        raise Unsupported(
+            f"{type(mechanism).__name__} in batches of fixed size: its pair need not be the same in both directions; "
+            "give a privacy profile or a trade-off curve instead."
+        )
     pair = _density(mechanism)
     if isinstance(pair, TruncatedNormal):
         raise Unsupported(f"{mechanism!r}: batches of fixed size are not supported for truncated Gaussian noise.")
@@ -154,8 +159,7 @@ def fixed_size_rows(mechanism: Mechanism, rate: float) -> tuple[Row, Row]:
     row = poisson_row(mechanism, rate)
     if row is None or row.missing is not None:
         raise Unsupported(f"{mechanism!r}: batches of fixed size are not supported for this mechanism.")
-    below = BELOW.get(type(mechanism))
-    return fold(row), row if below is None else tables.poisson(below(mechanism), rate)
+    return fold(row), row
 
 
 def _density(mechanism: Mechanism) -> Exponentials | TruncatedNormal | None:

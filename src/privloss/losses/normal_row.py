@@ -49,6 +49,7 @@ class NormalPair:
     hits: Hits
     other: Hits = ()
     folded: bool = False
+    missed: float | None = None  # what is left of P at 0, where 1 minus the weights would lose its digits
 
     @cached_property
     def steepest(self) -> float:
@@ -72,7 +73,7 @@ class NormalPair:
 
     def logs(self, y: Real) -> tuple[Real, Real]:
         """log A and log B."""
-        return _log_sum(self.hits, y), _log_sum(self.other, -y)
+        return _log_sum(self.hits, y, self.missed), _log_sum(self.other, -y)
 
     def loss(self, y: Real) -> Real:
         a, b = self.logs(y)
@@ -204,17 +205,17 @@ class NormalPair:
         return float(brentq(excess, low, high, xtol=1e-14, rtol=1e-14))
 
 
-def _log_sum(hits: Hits, y: Real) -> Real:
+def _log_sum(hits: Hits, y: Real, missed: float | None = None) -> Real:
     """log A at y, with its digits where A is near 1."""
     if not hits:
         return np.zeros_like(y)
-    rest = 1 - math.fsum(w for w, _ in hits)
+    rest = 1 - math.fsum(w for w, _ in hits) if missed is None else missed
     exponents = [s * y - 0.5 * s * s for _, s in hits]
     near = np.zeros_like(y)
     for (w, _), e in zip(hits, exponents, strict=True):
         near = near + w * np.expm1(np.minimum(e, 300.0))
     low = np.log(
-        max(rest, 1e-300) + sum(w * np.exp(np.minimum(e, 0.0)) for (w, _), e in zip(hits, exponents, strict=True))
+        max(rest, 1e-300) + sum(w * np.exp(np.minimum(e, 300.0)) for (w, _), e in zip(hits, exponents, strict=True))
     )
     near = np.where(near < -0.4, low, np.log1p(np.maximum(near, -0.5)))  # near 1, and near what is left at 0
     far = np.logaddexp.reduce(
@@ -249,7 +250,7 @@ def normal_row(
         masses.append(weight * under_p)
         for _ in range(2 if pair.folded else 1):  # e^x is as wrong as x is large
             rounded.append(64 + slack + 4 * y * y + 4 * np.abs(loss))
-            wobble.append(16 + 8 * pair.steepest * (np.abs(y) + pair.steepest))
+            wobble.append(16 + slack + 8 * pair.steepest * (np.abs(y) + pair.steepest))
         if pair.folded:
             values.append(-loss)
             masses.append(weight * under_q)
@@ -307,6 +308,7 @@ def normal_row(
         (math.inf, math.inf),
     )  # fmt: skip
     atoms = ([0.0], [zero]) if zero > 0 else ([], [])
+    apart = max(max(s for _, s in p.hits) + max((s for _, s in p.other), default=0.0) for _, p in parts)
     hit = max(w for _, pair in parts for w, _ in pair.hits + pair.other)
     sizes = np.array([len(table.values) for _, table in rare], dtype=int)
     return Row(
@@ -325,5 +327,5 @@ def normal_row(
         # a loss near 0 is a difference of two numbers near s^2/2
         absolute=max([8 * hit * steep * (1 + steep), *(table.absolute for _, table in rare)]),
         symmetric=all(p.folded or p.hits == p.other for _, p in parts) and all(table.symmetric for _, table in rare),
-        rho=0.5 * steep**2 * (1 + 8 * UNIT) if delta == 0 and not rare else math.inf,
+        rho=0.5 * apart**2 * (1 + 8 * UNIT) if delta == 0 and not rare else math.inf,
     )

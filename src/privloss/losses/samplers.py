@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
+from scipy.special import betainc
 
 from privloss.errors import Unsupported
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.collected import Collect, Collected
 from privloss.losses.discrete import DiscreteLoss
-from privloss.losses.distances import Distances, distance_text, mixture, rows
+from privloss.losses.distances import NOTHING, Distances, distance_text, mixture, rows
 from privloss.losses.entries import fixed_size_rows
 from privloss.losses.epochs import collect_allocated, collect_shuffled
 from privloss.losses.folding import binned, fold, hit_table
@@ -34,7 +34,7 @@ from privloss.mechanisms.sampling import Allocated, FixedSize, Sampled, Shuffled
 
 _RARE = 1e-30  # probability of drawing a record so often that it counts as disclosed
 _MOST_DRAWS = 6  # draws of one record that are told apart in a lower end
-_MOST_SUMMED = 1_000_000
+_MOST_SUMMED, _MOST_PER_RECORD, _MOST_PEOPLE = 1_000_000, 1_000, 900
 _SYMMETRIC = (
     "symmetric pair of (1-q) N(0) + q N(s) against N(0): joint convexity bounds both orders of the neighbours, and one "
     "pair that dominates both composes (Balle, Barthe, Gaboardi 2018; Zhu, Dong, Wang 2022, Thm. 10, 11)"
@@ -161,6 +161,8 @@ def _with_replacement(
     """The record is drawn K ~ Bin(m, 1/n) times. Revealing K > 0 (joint convexity) leaves, with q = P[K > 0], a sample
     of rate q of the pair that shows K and N(K s) against N(0) (Balle, Barthe, Gaboardi 2018, Thm. 10)."""
     n, m = sampler.n, sampler.m
+    if m > _MOST_PER_RECORD * n:
+        raise Unsupported(f"{sampler!r}: m / n = {m / n:g} draws per record are supported up to {_MOST_PER_RECORD}.")
     if n == 1:
         raise Unsupported(f"{sampler!r}: n = 1 leaves no other record; nothing is sampled.")
     surely = -math.expm1(m * math.log1p(-1 / n))
@@ -187,8 +189,8 @@ def _with_replacement(
     row = normal_row([(once, first)], rare, disclosed, slack=0.0 if once > 0.5 else 4096.0)
     lowest = (distances.add or s) if adjacency == "zero-out" else s  # others that contribute 0, or all alike
     hits = tuple((p, k * lowest) for k, p in draws[1:_MOST_DRAWS])
-    rest = rate - math.fsum(p for p, _ in hits)  # half-lines are the best tests, and gain with every draw
-    below = binned((*hits, (max(rest, 0.0), _MOST_DRAWS * lowest)), ())
+    rest = math.fsum(p for _, p in draws[_MOST_DRAWS:])  # half-lines are the best tests, and gain with every draw
+    below = binned((*hits, (rest, _MOST_DRAWS * lowest)), ())
     what = "symmetric pair" if folded else "pair, both directions"
     found.say(
         f"with replacement: the number of draws revealed, {what} of (1-q) N(0) + q N(K s) against N(0), q = P[K > 0] "
@@ -218,16 +220,16 @@ def _group(found: Collected, sampler: PoissonGroup, distances: Distances, times:
     if rate == 1:
         found.mu_squared.append(times * (people * distances.add) ** 2)
         return
-    if people * distances.add > FURTHEST:
+    # too steep to draw, or a miss so rare that rounding hides it: without sampling
+    if people * distances.add > FURTHEST or people * math.log1p(-rate) < math.log(1e-6) or people > _MOST_PEOPLE:
         hit = -math.expm1(people * math.log1p(-rate))
         found.between(GaussianLoss(times * (people * distances.add) ** 2), mixture(hit, 1 / distances.add, times))
         return
-    hits = [
-        (math.exp(math.lgamma(people + 1) - math.lgamma(k + 1) - math.lgamma(people - k + 1)
-                  + k * math.log(rate) + (people - k) * math.log1p(-rate)), k * distances.add)
-        for k in range(1, people + 1)
-    ]  # fmt: skip
-    found.rows.append((normal_row([(1.0, NormalPair(tuple((w, s) for w, s in hits if w > 1e-300)))]), times))
+    hits = tuple(
+        (math.comb(people, k) * rate**k * (1 - rate) ** (people - k), k * distances.add) for k in range(1, people + 1)
+    )
+    pair = NormalPair(tuple((w, d) for w, d in hits if w > 1e-300), missed=(1 - rate) ** people)
+    found.rows.append((normal_row([(1.0, pair)], slack=16.0 * people), times))
 
 
 def _binomial(m: int, p: float) -> list[tuple[int, float]]:
@@ -249,7 +251,7 @@ def _truncated(
     replacement. That is worse than the first case, so more others and a rounded-up probability are safe."""
     inner, rate, most = sampler.mechanism, sampler.rate, sampler.most
     others = sampler.n if adjacency == "add-remove" else sampler.n - 1  # a neighbour may have one more than n
-    over = min(float(bdtrc(most - 1, others, rate)) * (1 + 1e-6) + 1e-300, 1.0) if most <= others else 0.0
+    over = min(float(betainc(most, others - most + 1, rate)) * (1 + 1e-6) + 1e-300, 1.0) if most <= others else 0.0
     text = (
         f"sampler: Poisson, every one of {sampler.n} records with probability {rate!r}, cut down to {most} at random; "
         f"cut down with probability {over:.3g}"
@@ -269,7 +271,9 @@ def _truncated(
         f"gaussian: {distance_text(add)}, replaced {distance_text(replace)}; {text}",
     )
     kept = _kept(sampler)
-    below = _two_sided(kept, add, times) if adjacency == "replace-one" else mixture(kept, 1 / add, times)
+    below: PrivacyLoss = rows(NOTHING, times)
+    if kept > 0:
+        below = _two_sided(kept, add, times) if adjacency == "replace-one" else mixture(kept, 1 / add, times)
     if replace > FURTHEST:
         found.between(GaussianLoss(times * replace**2), below)
         return
@@ -285,10 +289,11 @@ def _truncated(
 
 def _kept(sampler: TruncatedPoisson) -> float:
     """The probability that a record is in the batch, rounded down: E[min(Bin(n, q), most)]/n."""
-    if sampler.most > _MOST_SUMMED:
-        return float(bdtr(sampler.most - 1, sampler.n, sampler.rate)) * sampler.rate * (1 - 1e-6)
-    tails = bdtrc(np.arange(min(sampler.most, sampler.n)), sampler.n, sampler.rate)
-    return min(float(tails.sum()) / sampler.n, sampler.rate) * (1 - 1e-6)
+    n, rate, most = sampler.n, sampler.rate, min(sampler.most, sampler.n)
+    if most > _MOST_SUMMED:
+        return 0.0
+    k = np.arange(1, most + 1)  # P[Bin(n, q) >= k] is a beta function, also for n beyond whole numbers of 32 bits
+    return max(min(float(betainc(k, n - k + 1, rate).sum()) / n, rate) * (1 - 1e-6), 0.0)
 
 
 def _two_sided(rate: float, distance: float, times: int) -> DiscreteLoss | GaussianMixtureLoss:
