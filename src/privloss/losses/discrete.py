@@ -164,7 +164,12 @@ class _Vertical:
         fade = row.fade(self.c)
         if fade is None:
             return 0.0
-        return math.log(max(fade[0] + fade[1] / max(t, 1e-9), 1e-300)) - self._log_size(row) + 1e-9
+        most = fade[0] + fade[1] / max(t, 1e-9) + self._beyond(row)
+        return math.log(max(most, 1e-300)) - self._log_size(row) + 1e-9 if most < math.inf else 0.0
+
+    def _beyond(self, row: Row) -> float:
+        """What lies beyond the nodes of a density: it need not fade at all."""
+        return 0.0 if row.missing is None else float(row.missing[0](self.c, np.zeros(1))[0])
 
     @cached_property
     def _seen(self) -> list[tuple[Real, Real] | None]:
@@ -193,8 +198,10 @@ class _Vertical:
         weights = row.tilted(self.c)
         centre = float(weights @ row.values)
         top = float(np.abs(row.values).max())
-        # what lies beyond the nodes of a density carries less than 1e-30
+        # what lies beyond the nodes of a density carries next to nothing, or there is no line
         rest = 1e-12 if row.density is None else 1e-20
+        if row.density is not None and math.log(max(self._beyond(row), 1e-300)) - self._log_size(row) > math.log(1e-25):
+            raise TooExpensive("a tilt beyond the nodes")
         return float(weights @ (row.values - centre) ** 2) * (1 + 1e-9) + rest * top**2
 
     def _log_size(self, row: Row) -> float:
@@ -234,7 +241,8 @@ class _Vertical:
             fall = fall_below(most, np.array([[variance]]), width)[0]
             fade = row.fade(self.c)
             if fade is not None:
-                log = np.log(np.maximum(fade[0] + fade[1] / np.maximum(edges[:-1], 1e-9), 1e-300)) - self._log_size(row)
+                most = fade[0] + fade[1] / np.maximum(edges[:-1], 1e-9) + self._beyond(row)
+                log = np.log(np.maximum(most, 1e-300)) - self._log_size(row)
                 fall = np.maximum(fall, -np.minimum(log + 1e-9, 0.0))
             total += times * fall
         return total
