@@ -1,0 +1,121 @@
+"""Closed forms of the checker: all outcomes, one threshold, all residues (docs/certificates.md, sections 8 to 10)."""
+
+from __future__ import annotations
+
+import math
+
+from flint import acb, acb_poly, arb, ctx
+
+from privloss.guarantees.certificates.checker import (
+    Bounds,
+    Enclosure,
+    Mixture,
+    Pieces,
+    Steps,
+    Table,
+    Use,
+    given,
+    need,
+    tail,
+    whole,
+)
+
+MOST_SUMS = 400_000
+
+
+class LaplacePair(Pieces):
+    """Atoms at e and -e, and the density height e^(x/2) between them (height may be all there is)."""
+
+    def __init__(self, e: arb, atoms: arb, height: arb) -> None:
+        rows = [(atoms, atoms * (-e).exp()), (atoms * (-e).exp(), atoms)] if atoms > 0 else []
+        super().__init__(rows, [(-e, e, arb(0.5), height)])
+        self.up, self.down = atoms, atoms * (-e).exp()
+
+
+def by_sum(steps: Steps, use: Use) -> Bounds:
+    """Every outcome of a plan with few: counts of each outcome, multinomial probabilities."""
+    outcomes = [(arb(1), arb(0))]
+    for pair, times in steps:
+        need(type(pair) is Table, "sum: a step has other than finitely many losses")
+        atoms = pair.atoms  # type: ignore[attr-defined]
+        need(math.comb(times + len(atoms) - 1, times) * len(outcomes) <= MOST_SUMS, "sum: too many outcomes")
+        counts = [(times, arb(1), arb(0))]  # uses left, probability of those made, their loss
+        for i, (mass, loss) in enumerate(atoms):
+            last = i == len(atoms) - 1
+            counts = [
+                (left - n, made * math.comb(left, n) * mass**n, total + n * loss)
+                for left, made, total in counts
+                for n in (range(left + 1) if not last else (left,))
+            ]
+        outcomes = [(m * made, x + total) for m, x in outcomes for _, made, total in counts]
+
+    def read(x: arb) -> Enclosure:
+        total = sum((m * (1 - (x - loss).exp()).max(arb(0)) for m, loss in outcomes), arb(0))
+        return total, total
+
+    return read
+
+
+def by_threshold(steps: Steps, use: Use) -> Bounds:
+    """One use of one mixture: f(x) = P[Y > y] - e^x Q[Y > y] at the y where the rising log P/Q equals x."""
+    need(len(steps) == 1 and steps[0][1] == 1 and type(steps[0][0]) is Mixture, "threshold: needs one mixture, once")
+    mixture: Mixture = steps[0][0]  # type: ignore[assignment]
+
+    def loss(y: arb) -> arb:
+        p, q = mixture._logs(acb(y))
+        return p.real - q.real
+
+    def read(x: arb) -> Enclosure:
+        low, high = -given(use, "reach"), given(use, "reach")
+        need(loss(low) < x and x < loss(high), "threshold: x is not between the losses at -reach and reach")
+        for _ in range(ctx.prec):
+            middle = ((low + high) / 2).mid()
+            if loss(middle) < x:
+                low = middle
+            elif loss(middle) > x:
+                high = middle
+            else:
+                break
+        y = low.union(high)
+        total = sum((w * (tail(y - a) - x.exp() * tail(y - b)) for w, a, b in mixture.triples), arb(0))
+        return total, total
+
+    return read
+
+
+def by_residues(steps: Steps, use: Use) -> Bounds:
+    """k uses of a pair with atoms at +-e and a density height e^(x/2) between: M(z)^k is a sum of
+    e^(jez) / (z + 1/2)^m, and the integral over Re z = c of each over z (z+1) the sum of its residues."""
+    need(len(steps) == 1 and type(steps[0][0]) is LaplacePair, "residues: needs one kind of Laplace noise")
+    pair, k = steps[0]
+    need(k <= 100_000, "residues: too many uses")
+    up, down, most = pair.up, pair.down, min(whole(use, "most", 1000), k)  # type: ignore[attr-defined]
+    _, e, _, height = pair.pieces[0]  # type: ignore[attr-defined]
+    atoms, density = acb_poly([down, up]), acb_poly([-height * (-e / 2).exp(), height * (e / 2).exp()])
+    # the chance that more than `most` of the losses come from the density is left to the upper end
+    share = 1 - up - down
+    rest = 1 - sum((math.comb(k, m) * share**m * (1 - share) ** (k - m) for m in range(most + 1)), arb(0))
+    powers = [atoms ** (k - most)]
+    for _ in range(most):
+        powers.append(powers[-1] * atoms)
+    rows, product = [], acb_poly([1])
+    for m in range(most + 1):
+        rows.append([x.real * math.comb(k, m) for x in (product * powers[most - m]).coeffs()])
+        product *= density
+
+    def read(x: arb) -> Enclosure:
+        total = arb(0)
+        for j in range(k + 1):
+            s = ((2 * j - k) * e - x).max(arb(0))
+            if s == 0:
+                continue
+            root = term = (-s / 2).exp()
+            now, after = 1 - root * root, 2 * (1 - root) ** 2  # the sums of residues for m = 0 and m = 1
+            for m in range(most + 1):
+                if j < len(rows[m]):
+                    total += rows[m][j] * now
+                term = term * s / (m + 1)  # e^(-s/2) s^(m+1)/(m+1)!
+                now, after = after, 4 * (now - term)
+        return total, total + (rest.max(arb(0)) if most < k else 0)
+
+    return read
