@@ -133,8 +133,13 @@ def certify(
     if math.isinf(guess.upper):
         raise Unsupported(f"{'delta' if delta is not None else 'epsilon'} = {at!r}: no finite epsilon to certify.")
     data = whole.to_dict()
-    steps = max(times for _, times in whole.steps)
-    bits = _BITS + steps.bit_length()
+    level = math.log(at) if delta is not None else math.log(max(guess.upper, 1e-300))
+    try:
+        pairs = plan_pairs(data, chosen).upper
+    except Rejected as rejected:
+        raise Unsupported(f"certify: {rejected}.") from None
+    bits = _BITS + max(times for _, times in whole.steps).bit_length()
+    bits += max(search.bits(steps, level) for steps in pairs.values())
     problem = ""
     for _ in range(_RAISES):
         with ctx.workprec(bits):
@@ -143,8 +148,6 @@ def certify(
                 found = _Finder(sides, at, delta is not None, guess).run()
             except Rejected as rejected:
                 problem, bits = str(rejected), bits * 2
-                if problem.startswith("plan:"):
-                    raise Unsupported(f"certify: {problem}.") from None
                 continue
         claim, parameters = found
         made = {

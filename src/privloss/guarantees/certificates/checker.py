@@ -257,6 +257,10 @@ class Table(Pair):
     def mgf(self, z: acb) -> acb:
         return sum((p * (z * loss).exp() for p, loss in self.atoms), acb(0))
 
+    def beyond_lattice(self, c: arb, t: arb, h: arb) -> arb:
+        """At least |M(c + iu)| for t <= u <= pi/h."""
+        return self.mgf(acb(c)).real
+
 
 class Pieces(Table):
     """Atoms, and P-densities height e^(slope x) of the loss x on [low, high]."""
@@ -375,45 +379,49 @@ def by_line(steps: Steps, use: Use) -> Bounds:
 
 
 def by_lattice(steps: Steps, use: Use) -> Bounds:
-    """All losses moved to a lattice of spacing h: a finite line, N nodes, nothing is cut off. The sum of the moves is at
-    most w, and f_lattice(x + w) <= f(x) <= f_lattice(x - w)."""
+    """All losses moved to a lattice of spacing h: a finite line of N nodes, of which those beyond the first `evaluated`
+    may be bounded instead. The sum of the moves is at most w, and f_lattice(x + w) <= f(x) <= f_lattice(x - w)."""
     c, h, count = given(use, "c"), given(use, "h"), whole(use, "N", MOST_NODES)
-    start, moved, rows = arb(0), arb(0), []
+    last = min(whole(use, "evaluated", MOST_NODES), count // 2) if "evaluated" in use else count // 2
+    length = h * count
+    step = 2 * arb.pi() / length
+    start, moved, rest, lattice = arb(0), arb(0), arb(1), list[tuple[Pair, int]]()
     for pair, times in steps:
-        need(type(pair) is Table, "lattice: a step has other than finitely many losses")
+        need(isinstance(pair, Table) and not isinstance(pair, Pieces), "lattice: a step has more than atoms")
         atoms = pair.atoms  # type: ignore[attr-defined]
         first = min((loss for _, loss in atoms), key=lambda x: float(x.mid()))
         places = [round(float(((loss - first) / h).mid())) for _, loss in atoms]
         need(0 <= max(places) <= MOST_NODES, "lattice: the spacing is too small")
-        moved += times * max(
-            (abs(loss - first - n * h).abs_upper() for (_, loss), n in zip(atoms, places, strict=True))
-        )
+        gap = max(abs(loss - first - n * h).abs_upper() for (_, loss), n in zip(atoms, places, strict=True))
         coefficients = [arb(0)] * (max(places) + 1)
         for (mass, _), n in zip(atoms, places, strict=True):
             coefficients[n] += mass
-        start += times * first
-        rows.append((acb_poly(coefficients), times))
-    length = h * count
-    lattice = [(Shifted(poly, h), times) for poly, times in rows]
-    step = 2 * arb.pi() / length
-    nodes = [acb(c, n * step) for n in range(count // 2 + 1)]
-    values = product(lattice, {}, c, step, count // 2)
+        start, moved = start + times * first, moved + times * gap
+        lattice.append((Shifted(acb_poly(coefficients), h), times))
+        if last < count // 2:  # the bound is one for the losses where they were: |e^(z gap) - 1| <= e^(|z| gap) - 1
+            there = pair.beyond_lattice(c, step * last, h)  # type: ignore[attr-defined]
+            shift = pair.mgf(acb(c)).real * (((c + arb.pi() / h) * gap).exp() - 1)
+            rest *= ((there + shift) * (-c * first).exp()) ** times
+    nodes = [acb(c, n * step) for n in range(last + 1)]
+    values = product(lattice, {}, c, step, last)
     alias = images(lattice, use, c, length)
-    weight = [1 if n == 0 or 2 * n == count else 2 for n in range(count // 2 + 1)]  # M at -t is conjugate
+    weight = [1 if n == 0 or 2 * n == count else 2 for n in range(last + 1)]  # M at -t is conjugate
+    both = 1 / (1 - (-c * h).exp()) + 1 / (1 - (-(c + 1) * h).exp())  # >= |kernel|, as x <= at
 
-    def read(x: arb) -> arb:
+    def read(x: arb) -> Enclosure:
         """The sum of p_j (1 - e^(x - jh)) over j >= j0, with its images; the right j0 is floor(x/h) + 1."""
         places = [int((end / h).floor().unique_fmpz()) for end in (x.lower(), x.upper())]
-        found = arb(0)
+        found, cut = arb(0), arb(0)
         for j in range(places[0] + 1, places[1] + 2):
             total, at = arb(0), j * h
             for value, z, n in zip(values, nodes, weight, strict=True):
                 kernel = 1 / (1 - (-z * h).exp()) - (x - at).exp() / (1 - (-(z + 1) * h).exp())
                 total += n * (value * (-z * at).exp() * kernel).real
             found = total / count if j == places[0] + 1 else found.union(total / count)
-        return found
+            cut = cut.max(rest * (-c * at).exp() * both) if last < count // 2 else cut
+        return found - cut, found + cut
 
-    return lambda x: (read(x - start + moved) - alias(x - start + moved), read(x - start - moved))
+    return lambda x: (read(x - start + moved)[0] - alias(x - start + moved), read(x - start - moved)[1])
 
 
 class Shifted(Pair):

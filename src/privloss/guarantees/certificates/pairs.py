@@ -154,6 +154,34 @@ def _truncated_gaussian(step: dict[str, Any], adjacency: str) -> Named:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
+class DiscreteNormal(Table):
+    """Noise on whole numbers with weights e^(-k^2/2 sigma^2), moved by s: by Poisson's summation, with mu = s/sigma,
+    M(z) = e^(mu^2 z(z+1)/2) (1 + 2 sum e^(-2 (pi sigma k)^2) cos(2 pi k s z)) / (the same at z = 0)."""
+
+    sigma, s = arb(1), 1
+
+    def _theta(self, c: arb) -> arb:
+        """The bracket; five terms, and the rest."""
+        term = [2 * (-2 * (arb.pi() * self.sigma * k) ** 2).exp() for k in range(1, 8)]
+        total = 1 + sum((term[k] * (2 * arb.pi() * (k + 1) * self.s * c).cos() for k in range(5)), arb(0))
+        rest = term[5] / (1 - term[0] / 2)
+        return total + (-rest).union(rest)
+
+    def beyond_lattice(self, c: arb, t: arb, h: arb) -> arb:
+        """While mu u <= pi sigma the k-th term of the bracket, times e^(-mu^2 u^2/2), is at most
+        2 e^(-((2k-1) pi sigma)^2/2); what the table leaves out of M is at most what it leaves out at c."""
+        mu = self.s / self.sigma
+        need(
+            bool(mu * arb.pi() / h <= arb.pi() * self.sigma * (1 + arb(2) ** -20)),
+            "lattice: not the spacing of the noise",
+        )
+        near = (-((arb.pi() * self.sigma * (1 - arb(2) ** -18)) ** 2) / 2).exp()
+        series = 2 * near / (1 - near)
+        scale = (mu**2 * c * (c + 1) / 2).exp() / self._theta(arb(0))
+        left_out = abs(scale * self._theta(c) - self.mgf(acb(c)).real)
+        return scale * ((-((mu * t) ** 2) / 2).exp() + series) + left_out
+
+
 @dataclass(frozen=True)
 class Rows:
     """Outcomes (p, q) > 0, and the probabilities of outcomes that only P (only Q) has, or that are left out."""
@@ -165,8 +193,13 @@ class Rows:
     dropped_q: arb
     theorem: str
     symmetric: bool
+    noise: tuple[arb, int] | None = None  # sigma and sensitivity of discrete Gaussian noise
 
     def named(self) -> Named:
+        if self.noise is not None and self.noise[0] > 0.6:
+            normal = DiscreteNormal(self.rows, self.only_p, self.dropped_p)
+            normal.sigma, normal.s = self.noise
+            return Named(self.theorem, (normal, normal), symmetric=True)
         forward = Table(self.rows, self.only_p, self.dropped_p)
         backward = Table([(q, p) for p, q in self.rows], self.only_q, self.dropped_q)
         return Named(self.theorem, (forward, backward), symmetric=self.symmetric)
@@ -252,7 +285,8 @@ def _discrete_gaussian_rows(step: dict[str, Any]) -> Rows:
     near = arb(reach)
     left_out = 2 * (-(((near + 1) / sigma) ** 2) / 2).exp() / (1 - (-near / sigma**2).exp()) / total
     rows.reverse()
-    return Rows(rows, arb(0), arb(0), left_out, left_out, "discrete Gaussian pair, moved by the sensitivity", True)
+    text = "discrete Gaussian pair, moved by the sensitivity"
+    return Rows(rows, arb(0), arb(0), left_out, left_out, text, True, (sigma, s))
 
 
 def _bits() -> int:

@@ -16,10 +16,10 @@ import numpy as np
 from flint import arb, ctx
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
-from scipy.stats import binom
 
-from privloss.guarantees.certificates.checker import Mixture, Pair, Rejected, Steps, Table, Use
+from privloss.guarantees.certificates.checker import Mixture, Pair, Pieces, Rejected, Steps, Table, Use
 from privloss.guarantees.certificates.densities import Density, Piece
+from privloss.guarantees.certificates.pairs import DiscreteNormal
 from privloss.guarantees.certificates.samplers import Blend
 from privloss.guarantees.certificates.sums import LaplacePair
 
@@ -29,6 +29,8 @@ _PRODUCTS = 60_000_000  # nodes of a line times nodes of a quadrature
 _RESIDUES = 80_000  # terms of a sum of residues
 _BENDS = np.geomspace(1e-3, 0.93, 14) * math.pi
 _ROUGH = 64  # bits
+_LATTICE = 3_000_000  # nodes times places of a lattice
+_DEEPEST = 4.0  # bend: e^(bend^2) times what the nodes miss must stay small
 _KINDS = 16  # kinds of step that are looked at one by one
 _SUMS = 4_000  # outcomes that are summed one by one rather than on a lattice
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the saddle
@@ -292,7 +294,8 @@ class MixtureModel:
         onsets = [-1e6, *np.linspace(-1.0, 1.0, 9) * 4 / self.reach + self._middle()]
         for onset in onsets:
             share = 1 / (1 + np.exp(np.clip(self.reach * (onset - y), -700, 700)))[None, :]
-            v = (_BENDS / self.reach)[:, None] * share
+            bends = np.minimum(_BENDS / self.reach, _DEEPEST)
+            v = bends[:, None] * share
             p, q = self._logs(y[None, :], v)
             slope = self.reach * v * (1 - share)
             expo = (v**2 - y * y) / 2 + (c + 1) * p.real - c * q.real - t * (p.imag - q.imag) + np.log1p(slope**2 / 2)
@@ -301,7 +304,7 @@ class MixtureModel:
             logs = top + np.log(np.exp(expo - top[:, None]).sum(axis=1) * step / math.sqrt(2 * math.pi))
             i = int(np.argmin(logs))
             if logs[i] < best[0]:
-                best = float(logs[i]), {"bend": float(_BENDS[i] / self.reach), "onset": float(onset)}
+                best = float(logs[i]), {"bend": float(bends[i]), "onset": float(onset)}
         return best
 
     def _middle(self) -> float:
@@ -431,7 +434,7 @@ def _place(model: Model, eps: float, level: float) -> tuple[float, float, float]
 
 def lattice(steps: Steps, eps: float, log_delta: float) -> Use:
     """All losses on one lattice."""
-    if not all(type(pair) is Table for pair, _ in steps):
+    if not all(_has_atoms_only(pair) for pair, _ in steps):
         raise Unaffordable
     gaps = sorted({x for pair, _ in steps for x in _gaps(pair)})
     h = _common(gaps)
@@ -440,9 +443,22 @@ def lattice(steps: Steps, eps: float, log_delta: float) -> Use:
     model = Model(steps)
     c, length, most = _place(model, eps, log_delta - _GOAL)
     count = max(math.ceil(length / h), 4)
-    if count > _CHEAP:
-        raise Unaffordable
-    return {"method": "lattice", "c": c, "h": h, "N": count, "c'": most}
+    use: Use = {"method": "lattice", "c": c, "h": h, "N": count, "c'": most}
+    places = sum(int(gap[-1] / h) for gap in (_gaps(pair) for pair, _ in steps) if gap)
+    if count * places > _LATTICE:
+        # noise of the discrete Gaussian alone tells how soon the line has died down
+        with ctx.workprec(_ROUGH):
+            spread = math.fsum(n * float(p.s / p.sigma) ** 2 for p, n in steps if isinstance(p, DiscreteNormal))
+        height = model.k(c) - c * eps - math.log(c * h * min(c, 1.0)) - (log_delta - _GOAL)
+        last = math.ceil(math.sqrt(2 * max(height, 1.0) / max(spread, 1e-300)) * length / (2 * math.pi)) + 1
+        if last * places > _LATTICE or count > _CHEAP * 20:
+            raise Unaffordable
+        use["evaluated"] = last
+    return use
+
+
+def _has_atoms_only(pair: Pair) -> bool:
+    return isinstance(pair, Table) and not isinstance(pair, Pieces)
 
 
 def _gaps(pair: Pair) -> list[float]:
@@ -465,7 +481,21 @@ def _common(gaps: list[float]) -> float | None:
 def _most_from_density(pair: LaplacePair, times: int, log_delta: float) -> int:
     """How many of the losses come from the density but for a chance far below delta."""
     share = min(max(1 - float(pair.up) - float(pair.down), 1e-300), 1.0)
-    return min(times, int(binom.isf(math.exp(max(log_delta - _GOAL, -700.0)), times, share)) + 1)
+    for most in range(int(times * share), times):  # P[Bin(n, p) >= m] <= e^(-n KL(m/n, p)) (Chernoff)
+        x = (most + 1) / times
+        miss = (1 - x) * math.log((1 - x) / (1 - share)) if x < 1 else 0.0
+        if times * (x * math.log(x / share) + miss) > _GOAL - log_delta:
+            return max(most, 1)
+    return times
+
+
+def bits(steps: Steps, log_delta: float) -> int:
+    """Bits besides the usual ones: sums of residues cancel, the more so the more orders they have."""
+    pair, times = steps[0]
+    if len(steps) > 1 or type(pair) is not LaplacePair:
+        return 0
+    most = _most_from_density(pair, times, log_delta)
+    return 8 * most if times * most <= _RESIDUES else 0
 
 
 def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
