@@ -1,4 +1,4 @@
-"""The command line: ``privloss epsilon|delta|explain|compare|calibrate|allocate|sweep|figure|plan``.
+"""The command line: ``privloss epsilon|delta|explain|compare|calibrate|allocate|sweep|certify|verify|selfcheck|...``.
 
 Heavy imports happen inside the commands, so that ``privloss --version`` starts in a blink.
 """
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privloss import InvalidInput, Plan, PrivlossError, Unsupported, __version__
-from privloss.doors import chapter, planning
+from privloss import InvalidInput, Plan, PrivlossError, __version__
+from privloss.doors import certificates, chapter, planning
 from privloss.doors.arguments import Adjacency, AsJson, Certify, Tolerance, finite, number, takes_plan
 from privloss.errors import MissingExtra
 
@@ -34,20 +34,21 @@ app.command("calibrate")(planning.calibrate)
 app.command("allocate")(planning.allocate)
 app.command("sweep")(planning.sweep)
 plan_app.command("write")(planning.write)
+app.command("certify")(certificates.certify)
+app.command("verify")(certificates.verify)
+app.command("selfcheck")(certificates.selfcheck)
 
 
 def _explain(plan: Plan, question: str, at: str, adjacency: str | None, tolerance: str, certify: bool) -> Explanation:
     from privloss.guarantees.explain import explain
     from privloss.numerics import check
 
-    if certify:
-        raise Unsupported("--certify: certified answers are not supported by this release yet.")
     width = check.number("--tolerance", number("--tolerance", tolerance), low=1e-15, high=0.1)
     if question == "epsilon":
         delta = check.number("--delta", number("--delta", at), low=0, high=1)
-        return explain(plan, delta=delta, adjacency=adjacency, tolerance=width)
+        return explain(plan, delta=delta, adjacency=adjacency, tolerance=width, certify=certify)
     epsilon = check.number("--epsilon", number("--epsilon", at), low=0)
-    return explain(plan, epsilon=epsilon, adjacency=adjacency, tolerance=width)
+    return explain(plan, epsilon=epsilon, adjacency=adjacency, tolerance=width, certify=certify)
 
 
 def _print(explanation: Explanation, derived: tuple[str, ...], as_json: bool) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from privloss.errors import InvalidInput, Unsupported
+from privloss.errors import InvalidInput
 from privloss.guarantees import moments
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.dominate import WorstNeighbours, worst_neighbours
@@ -50,7 +50,11 @@ def epsilon(
     plan: Plan, delta: Any, *, adjacency: str | None = None, tolerance: float = 1e-10, certify: bool = False
 ) -> Bound | Bounds:
     """The least eps such that the plan is (eps, delta)-DP."""
-    worst = _prepare(plan, adjacency, tolerance, certify)
+    worst = _prepare(plan, adjacency, tolerance)
+    if _certified(certify):
+        from privloss.guarantees.certificates import certificate
+
+        return _each("delta", delta, 1.0, lambda d: certificate.certify(plan, delta=d, adjacency=adjacency).bound)
     return _each("delta", delta, 1.0, lambda d: _warn_if_wide(_epsilon(worst, d, tolerance), tolerance))
 
 
@@ -58,7 +62,13 @@ def delta(
     plan: Plan, epsilon: Any, *, adjacency: str | None = None, tolerance: float = 1e-10, certify: bool = False
 ) -> Bound | Bounds:
     """The least delta such that the plan is (epsilon, delta)-DP."""
-    worst = _prepare(plan, adjacency, tolerance, certify)
+    worst = _prepare(plan, adjacency, tolerance)
+    if _certified(certify):
+        from privloss.guarantees.certificates import certificate
+
+        return _each(
+            "epsilon", epsilon, math.inf, lambda e: certificate.certify(plan, epsilon=e, adjacency=adjacency).bound
+        )
     return _each("epsilon", epsilon, math.inf, lambda e: _warn_if_wide(_delta(worst, e, tolerance), tolerance))
 
 
@@ -71,10 +81,14 @@ def _warn_if_wide(answer: Bound, tolerance: float) -> Bound:
     return Bound(answer.lower, answer.upper, answer.method, (*answer.notes, text))
 
 
-def _prepare(plan: Plan, adjacency: str | None, tolerance: float, certify: bool) -> WorstNeighbours:
+def _certified(certify: bool) -> bool:
+    if not isinstance(certify, bool):
+        raise InvalidInput(f"certify = {certify!r}: must be True or False.")
+    return certify
+
+
+def _prepare(plan: Plan, adjacency: str | None, tolerance: float) -> WorstNeighbours:
     check.number("tolerance", tolerance, low=1e-15, high=0.1)
-    if certify is not False:
-        raise Unsupported(f"certify = {certify!r}: certified answers are not supported by this release yet.")
     chosen = plan.adjacency if adjacency is None else check.choice("adjacency", adjacency, ADJACENCIES)
     return worst_neighbours(plan, chosen)
 

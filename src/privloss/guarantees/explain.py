@@ -34,7 +34,7 @@ class Explanation:
             other: self.given,
             "adjacency": self.adjacency,
             "method": self.answer.method,
-            "certified": False,
+            "certified": self.answer.method.startswith("certified"),
             "assumptions": list(self.assumptions),
             "theorems": list(self.theorems),
             "notes": list(self.answer.notes),
@@ -67,6 +67,7 @@ def explain(
     epsilon: float | None = None,
     adjacency: str | None = None,
     tolerance: float = 1e-10,
+    certify: bool = False,
 ) -> Explanation:
     """Answer for exactly one of delta and epsilon, with reasons."""
     if (delta is None) == (epsilon is None):
@@ -74,10 +75,10 @@ def explain(
     worst = neighbours(plan, adjacency)
     if delta is not None:
         question, given = "epsilon", delta
-        answer = exact.epsilon(plan, delta, adjacency=adjacency, tolerance=tolerance)
+        answer = exact.epsilon(plan, delta, adjacency=adjacency, tolerance=tolerance, certify=certify)
     else:
         question, given = "delta", epsilon if epsilon is not None else 0.0
-        answer = exact.delta(plan, given, adjacency=adjacency, tolerance=tolerance)
+        answer = exact.delta(plan, given, adjacency=adjacency, tolerance=tolerance, certify=certify)
     if not isinstance(answer, Bound):
         raise InvalidInput(f"{'delta' if question == 'epsilon' else 'epsilon'} = {given!r}: explain takes one number.")
     return Explanation(

@@ -14,7 +14,6 @@ import math
 import os
 import tempfile
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,10 @@ import privloss
 from privloss.errors import InvalidInput, Unsupported
 from privloss.guarantees import exact
 from privloss.guarantees.certificates import search
-from privloss.guarantees.certificates.checker import FORMAT, Bounds, Rejected, Steps, Use, check, delta_bounds, digest
+from privloss.guarantees.certificates.balls import Rejected, Use
+from privloss.guarantees.certificates.checker import FORMAT, Bounds, Steps, check, delta_bounds, digest
+from privloss.guarantees.certificates.ends import ball, crossing, decimal_text, end, fraction, lower_of, text, upper_of
+from privloss.guarantees.certificates.models import Model
 from privloss.guarantees.certificates.samplers import Sides, plan_pairs
 from privloss.mechanisms.plan import ADJACENCIES, Plan
 from privloss.numerics import check as checks
@@ -169,7 +171,7 @@ class _Finder:
     def __init__(self, sides: Sides, at: float, of_epsilon: bool, guess: Bound) -> None:
         self.sides, self.of_epsilon, self.guess = sides, of_epsilon, guess
         self.at = arb(at)
-        self.text = _decimal_text(at)
+        self.text = decimal_text(at)
 
     def run(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return self._epsilon() if self.of_epsilon else self._delta()
@@ -177,7 +179,7 @@ class _Finder:
     # -- epsilon at a delta --
 
     def _epsilon(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        target, parameters = arb(_fraction(self.text)), {}
+        target, parameters = fraction(self.text), dict[str, Any]()
         high = low = Fraction(0)
         attained = None
         known: dict[str, tuple[Use, Bounds]] = {}
@@ -193,14 +195,14 @@ class _Finder:
                 use, bounds = known[name]
                 if use["method"] in ("chernoff", "largest"):
                     continue
-                end = _root(lambda x, b=bounds: b(x)[0], target, high, up=False)
+                end = crossing(lower_of(bounds), target, high, up=False)
             elif low > 0 and self._rough(steps) < float(low) * 0.999:
                 continue
             else:
                 use, end = self._lower_end(steps, target, high)
             if end > low:
                 low, attained = end, (name, None if same else use)
-        claim = {"delta": self.text, "epsilon": {"lower": _text(low), "upper": _text(high)}}
+        claim = {"delta": self.text, "epsilon": {"lower": text(low), "upper": text(high)}}
         if attained is not None:
             parameters["attained"] = attained[0]
             if attained[1] is not None:
@@ -209,14 +211,14 @@ class _Finder:
 
     def _rough(self, steps: Steps) -> float:
         """About where this direction's delta is the target: for the order of work only."""
-        model = search.Model(steps)
+        model = Model(steps)
         x = max(self.guess.upper, 1e-9)
         c = model.saddle(x)
         return x + (model.k(c) - c * x - math.log(c) - math.log1p(c) - float(self.at.log())) / c
 
     def _upper_end(self, steps: Steps, target: arb, known: Fraction) -> tuple[Use, Bounds, Fraction]:
         """Parameters whose upper end is least; a Chernoff bound where another direction is known to be worse."""
-        floor = _arb(known)
+        floor = ball(known)
         if known > 0 or self.guess.upper == 0:
             for make in (search.largest, search.chernoff):
                 with contextlib.suppress(search.Unaffordable, Rejected):
@@ -230,8 +232,8 @@ class _Finder:
                 bounds = delta_bounds(steps, use)
                 if bounds(floor)[1] <= target:
                     return use, bounds, known
-                end = _root(lambda x, b=bounds: b(x)[1], target, Fraction(self.guess.upper), up=True)
-                below = _root(lambda x, b=bounds: b(x)[0], target, end, up=False)
+                end = crossing(upper_of(bounds), target, Fraction(self.guess.upper), up=True)
+                below = crossing(lower_of(bounds), target, end, up=False)
             except Rejected:
                 continue
             if best is None or end < best[2]:
@@ -248,7 +250,7 @@ class _Finder:
         for use in search.candidates(steps, max(start, 1e-12), float(target.log())):
             with contextlib.suppress(Rejected):
                 bounds = delta_bounds(steps, use)
-                end = _root(lambda x, b=bounds: b(x)[0], target, Fraction(start), up=False)
+                end = crossing(lower_of(bounds), target, Fraction(start), up=False)
                 if end > best[1]:
                     best = use, min(end, high)
                 if use["method"] != "line" or "blur" not in use:
@@ -258,7 +260,7 @@ class _Finder:
     # -- delta at an epsilon --
 
     def _delta(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        x, parameters = arb(_fraction(self.text)), {}
+        x, parameters = fraction(self.text), dict[str, Any]()
         level = math.log(max(self.guess.upper, 1e-300))
         high = low = arb(0)
         attained = None
@@ -275,7 +277,7 @@ class _Finder:
             )
             if value > low:
                 low, attained = value, (name, None if same else use)
-        ends = {"lower": _text(_end(low, up=False)), "upper": _text(_end(high, up=True))}
+        ends = {"lower": text(end(low, up=False)), "upper": text(end(high, up=True))}
         if attained is not None:
             parameters["attained"] = attained[0]
             if attained[1] is not None:
@@ -302,105 +304,3 @@ class _Finder:
 
 def _same(steps: Steps, others: Steps) -> bool:
     return len(steps) == len(others) and all(a[0] is b[0] and a[1] == b[1] for a, b in zip(steps, others, strict=True))
-
-
-def _root(function: Any, target: arb, start: Fraction, up: bool) -> Fraction:
-    """A rational x, as near to the crossing as the balls allow, at which the falling function is surely <= target
-    (`up`), or surely >= target (0 if none is found)."""
-    goal = target.log()
-
-    def log_ratio(x: arb) -> float:
-        value = function(x)
-        return float((value.log() - goal).mid()) if value > 0 and value.is_finite() else -1e6
-
-    low, high = arb(0), arb(0)
-    x, width = _arb(start), max(float(start) * 1e-9, 1e-12)
-    at = log_ratio(x)
-    # bracket, then halve or interpolate in the precision of the balls
-    low = high = x
-    at_low = at_high = at
-    while at_low < 0 and low > 0:
-        low = (x - width).max(arb(0)).mid()
-        at_low = log_ratio(low)
-        width *= 8
-    width = max(float(start) * 1e-9, 1e-12)
-    while at_high > 0:
-        high = (x + width).mid()
-        at_high = log_ratio(high)
-        width *= 8
-        if width > 1e30:
-            raise Rejected("the upper end could not be bracketed")
-    if low == 0 and at_low < 0:
-        low_end, high_end = arb(0), arb(0)
-    else:
-        low_end, high_end = _narrow(log_ratio, low, high, at_low, at_high)
-    return _settle(function, target, low_end if not up else high_end, up)
-
-
-def _narrow(log_ratio: Any, low: arb, high: arb, at_low: float, at_high: float) -> tuple[arb, arb]:
-    """The Illinois rule until the ends agree to `_DIGITS` digits."""
-    for _ in range(100):
-        gap = high - low
-        if gap <= high * arb(10) ** (-_DIGITS) or at_low == at_high:
-            break
-        share = min(max(at_low / (at_low - at_high), 1e-12), 1 - 1e-12) if at_high > -1e5 else 0.5
-        x = (low + gap * share).mid()
-        value = log_ratio(x)
-        if value > 0:
-            low, at_low, at_high = x, value, at_high / 2 if at_high > -1e5 else at_high
-        else:
-            high, at_high, at_low = x, value, at_low / 2
-    return low, high
-
-
-def _settle(function: Any, target: arb, x: arb, up: bool) -> Fraction:
-    """Step outwards until the inequality is certain at a decimal."""
-    step = Fraction(1, 10**_DIGITS) * max(_end(x, up=True), Fraction(1, 10**6))
-    value = _end(x, up)
-    for _ in range(80):
-        at = _end(_arb(value), up)
-        found = function(_arb(at))
-        if at == 0 and not up:
-            return Fraction(0)
-        if bool(found <= target) if up else bool(found >= target):
-            return at
-        value, step = max(value + step if up else value - step, Fraction(0)), 2 * step
-    raise Rejected("the end of the claim could not be settled")
-
-
-def _arb(value: Fraction) -> arb:
-    from flint import fmpq
-
-    return arb(fmpq(value.numerator, value.denominator))
-
-
-def _fraction(text: str) -> arb:
-    return _arb(Fraction(text))
-
-
-def _end(x: arb, up: bool) -> Fraction:
-    """The end of a ball, rounded outwards to `_DIGITS` digits."""
-    end = x.upper() if up else x.lower()
-    mantissa, exponent = end.man_exp()
-    value = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    if value <= 0:
-        return Fraction(0)
-    rounding = Context(prec=_DIGITS + 1, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return Fraction(rounding.divide(Decimal(value.numerator), Decimal(value.denominator)))
-
-
-def _text(value: Fraction) -> str:
-    """The decimal, which is exact: all ends come from `_end`."""
-    exact_value = Context(prec=400).divide(Decimal(value.numerator), Decimal(value.denominator))
-    return (
-        format(exact_value.normalize(), "f")
-        if exact_value > Decimal("1e-30")
-        else format(exact_value.normalize(), "e").replace("e+", "e")
-        if value
-        else "0"
-    )
-
-
-def _decimal_text(value: float) -> str:
-    """A double as people write it; the decimal, not the double, is what is certified."""
-    return format(Decimal(repr(value)), "f") if 1e-4 <= value < 1e16 or value == 0 else repr(value)

@@ -11,73 +11,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
-from flint import acb, acb_poly, arb, arb_mat, ctx, fmpq
+from flint import acb, arb, ctx
+
+from privloss.guarantees.certificates.balls import (
+    Rejected,
+    Use,
+    around,
+    exact,
+    given,
+    most,
+    need,
+    tail,
+    turning_sums,
+    whole,
+)
 
 FORMAT = "privloss certificate 1"
-MOST_BITS, MOST_NODES, MOST_PRODUCTS = 16384, 4_000_000, 200_000_000
-Use = dict[str, Any]  # the parameters a certificate gives for one bound
+LEAST_BITS, MOST_BITS, MOST_NODES, MOST_PRODUCTS = 53, 16384, 200_000, 200_000_000
 Enclosure = tuple[arb, arb]  # a ball whose members are <= f, and one whose members are >= f
-_NUMBER = re.compile(r"[0-9]{1,60}(\.[0-9]{1,80})?([eE][+-]?[0-9]{1,3})?")
-
-
-class Rejected(Exception):
-    """The certificate proves nothing; the text says which inequality failed."""
-
-
-def need(condition: bool, text: str) -> None:
-    if not condition:
-        raise Rejected(text)
-
-
-def exact(text: Any) -> arb:
-    """A decimal number as the smallest ball around it."""
-    need(isinstance(text, str) and bool(_NUMBER.fullmatch(text)), f"{text!r} is not a decimal number >= 0")
-    value = Fraction(text)
-    return arb(fmpq(value.numerator, value.denominator))
-
-
-def given(use: Use, name: str, low: float = 0.0, high: float = 1e300) -> arb:
-    """A parameter: a double, so exact."""
-    value = use.get(name)
-    need(isinstance(value, float) and low < value <= high, f"parameter {name} = {value!r} must be in ({low}, {high}]")
-    return arb(value)
-
-
-def whole(use: Use, name: str, high: int) -> int:
-    value = use.get(name)
-    need(type(value) is int and 0 < value <= high, f"parameter {name} = {value!r} must be a whole number in 1..{high}")
-    return int(value)  # type: ignore[arg-type]
-
-
-def tail(x: arb) -> arb:
-    """P[N(0,1) > x]."""
-    return (x / arb(2).sqrt()).erfc() / 2
-
-
-def around(value: acb, error: arb) -> acb:
-    """All numbers within `error` of the value."""
-    ball = arb(0, error.abs_upper())
-    return value + acb(ball, ball)
-
-
-def powers(bases: list[acb], count: int) -> list[list[acb]]:
-    """The first powers 0, 1, .. count - 1 of many numbers, each a product of two halves (balls that turn many times in
-    succession would grow)."""
-    found = [[acb(1)] * len(bases), bases][:count]
-    for n in range(2, count):
-        found.append([x * y for x, y in zip(found[n // 2], found[n - n // 2], strict=True)])
-    return found
-
-
-def parts(rows: list[list[acb]]) -> arb_mat:
-    """Real parts above imaginary parts."""
-    return arb_mat([[x.real for x in row] for row in rows] + [[x.imag for x in row] for row in rows])
 
 
 # -- pairs -------------------------------------------------------------------------------------------------------------
@@ -126,16 +80,15 @@ class Mixture(Pair):
     """P = sum w N(a, 1) against Q = sum w N(b, 1) over triples (w, a, b), every a >= every b (or all mirrored)."""
 
     def __init__(self, triples: Sequence[tuple[arb, arb, arb]]) -> None:
-        self.triples, self.known = list(triples), dict[str, Any]()
+        self.triples = list(triples)
         if not all(a >= b for _, a, _ in triples for _, _, b in triples):
             self.triples = [(w, -a, -b) for w, a, b in triples]
         need(all(a >= b for _, a, _ in self.triples for _, _, b in self.triples), "the mixture is not ordered")
-        self.reach = max((abs(x).abs_upper() for _, a, b in self.triples for x in (a, b)), key=float)
-        ends = [
-            max((x.upper() for x in side), key=float)
-            for side in ([a for _, a, _ in self.triples], [-b for *_, b in self.triples])
-        ]
-        self.span = ends[0] + ends[1]  # arg P - arg Q is between 0 and v * span on Im y = v
+        one_side = all(b >= 0 for *_, b in self.triples) or all(b <= 0 for *_, b in self.triples)
+        need(one_side, "the components of Q lie on both sides of 0")  # so |Q(y + iv)| >= cos(reach v / 2) Q(y)
+        self.reach = most(abs(x) for _, a, b in self.triples for x in (a, b))
+        # arg P - arg Q is between 0 and v * span on Im y = v
+        self.span = most(a for _, a, _ in self.triples) + most(-b for *_, b in self.triples)
 
     def thinned(self, use: Use) -> arb:
         """An outcome y is kept with probability Phi(thin - y), so that rare large losses do not rule M."""
@@ -155,13 +108,6 @@ class Mixture(Pair):
         p = sum((w * (a * at - a * a / 2).exp() for w, a, _ in self.triples), acb(0))
         q = sum((w * (b * at - b * b / 2).exp() for w, _, b in self.triples), acb(0))
         return p.log(analytic), q.log(analytic)
-
-    def _real_logs(self, use: Use, y: list[arb]) -> list[tuple[arb, arb]]:
-        key = (use["h"], use["from"], use["nodes"], ctx.prec)
-        if self.known.get("key") != key:
-            logs = [self._logs(acb(at)) for at in y]
-            self.known = {"key": key, "logs": [(p.real, q.real) for p, q in logs]}
-        return self.known["logs"]  # type: ignore[no-any-return]
 
     def _nodes(self, c: arb, use: Use) -> tuple[arb, list[arb], arb]:
         """Step h, nodes y, and what the sum over them misses: p^(c+1) q^-c is at most sum w a^(c+1) b^-c
@@ -186,20 +132,12 @@ class Mixture(Pair):
     def line(self, c: arb, step: arb, count: int, use: Use) -> list[acb]:
         h, y, missed = self._nodes(c, use)
         need(len(y) * (count + 1) <= MOST_PRODUCTS, "the certificate asks for too much work")
-        v, logs = given(use, "v"), self._real_logs(use, y)
+        v, logs = given(use, "v"), [tuple(x.real for x in self._logs(acb(at))) for at in y]
         root = h / (2 * arb.pi()).sqrt()
         weights = [root * (-at * at / 2 + (c + 1) * p - c * q).exp() for at, (p, q) in zip(y, logs, strict=True)]
         if "thin" in use:
             weights = [w * tail(at - given(use, "thin", -1e9, 1e9)) for w, at in zip(weights, y, strict=True)]
-        width = math.isqrt(count) + 1  # node n = width * row + column: a product of two matrices, in real numbers
-        columns = powers([acb(0, step * (p - q)).exp() for p, q in logs], width + 1)
-        jumps = powers(columns.pop(), count // width + 1)
-        rows = [[w * x for w, x in zip(weights, jump, strict=True)] for jump in jumps]
-        table = (parts(rows) * parts(columns).transpose()).entries()
-        size, values = len(rows) * 2 * width, []
-        for n in range(count + 1):
-            at = n // width * 2 * width + n % width  # Re * Re, Re * Im, then Im * Re, Im * Im
-            values.append(acb(table[at] - table[size + at + width], table[at + width] + table[size + at]))
+        values = turning_sums(weights, [step * (p - q) for p, q in logs], count)
         angle = self.reach * v
         need(bool(angle < arb.pi()), "quadrature: v is too large for the zeros of the density")
         rise = v * v / 2 if "thin" not in use else v * v  # of |phi|, and as much of |Phi(thin - y)|
@@ -247,12 +185,15 @@ class Mixture(Pair):
 class Table(Pair):
     """Finitely many outcomes with probabilities (p, q) > 0."""
 
+    atoms_only = True
+
     def __init__(self, rows: Sequence[tuple[arb, arb]], infinite: arb | int = 0, dropped: arb | int = 0) -> None:
-        self.atoms = [(p, (p / q).log()) for p, q in rows]
+        self.atoms = [(p, (p / q).log()) if p is not q else (p, arb(0)) for p, q in rows]
+        need(all(p > 0 and x.is_finite() for p, x in self.atoms), "plan: a loss needs more precision")
         self.infinite, self.dropped = arb(infinite), arb(dropped)
 
     def largest(self) -> arb | None:
-        return arb(max((loss.upper() for _, loss in self.atoms), default=arb(0)))
+        return most(loss for _, loss in self.atoms)
 
     def mgf(self, z: acb) -> acb:
         return sum((p * (z * loss).exp() for p, loss in self.atoms), acb(0))
@@ -260,29 +201,6 @@ class Table(Pair):
     def beyond_lattice(self, c: arb, t: arb, h: arb) -> arb:
         """At least |M(c + iu)| for t <= u <= pi/h."""
         return self.mgf(acb(c)).real
-
-
-class Pieces(Table):
-    """Atoms, and P-densities height e^(slope x) of the loss x on [low, high]."""
-
-    def __init__(
-        self, rows: Sequence[tuple[arb, arb]], pieces: Sequence[tuple[arb, arb, arb, arb]], infinite: arb | int = 0
-    ) -> None:
-        super().__init__(rows, infinite)
-        self.pieces = pieces
-
-    def largest(self) -> arb | None:
-        return max([high.upper() for _, high, _, _ in self.pieces] + [loss.upper() for _, loss in self.atoms])
-
-    def mgf(self, z: acb) -> acb:
-        return super().mgf(z) + sum(
-            (k * (((z + s) * high).exp() - ((z + s) * low).exp()) / (z + s) for low, high, s, k in self.pieces), acb(0)
-        )
-
-    def beyond(self, c: arb, t: arb, use: Use) -> arb:
-        """The atoms at their largest; each piece by one integration by parts of an e^(ux) with constant sign."""
-        ends = (k * (((c + s) * high).exp() + ((c + s) * low).exp()) / t for low, high, s, k in self.pieces)
-        return super().mgf(acb(c)).real + sum(ends, arb(0))
 
 
 # -- bounds on f -------------------------------------------------------------------------------------------------------
@@ -316,21 +234,6 @@ def by_chernoff(steps: Steps, use: Use) -> Bounds:
     c = given(use, "c")
     mgf = product(steps, use, c, arb(0), 0)[0].real
     return lambda x: (arb(0), chernoff(c, mgf, x))
-
-
-def by_largest(steps: Steps, use: Use) -> Bounds:
-    """f(x) = 0 from the sum of the largest losses on."""
-    total = arb(0)
-    for pair, times in steps:
-        most = pair.largest()
-        need(most is not None, "largest: a step has no largest loss")
-        total += times * most
-
-    def read(x: arb) -> Enclosure:
-        need(bool(x >= total), f"largest: {x.str(12)} is not surely >= {total.str(12)}")
-        return arb(0), arb(0)
-
-    return read
 
 
 def images(steps: Steps, use: Use, c: arb, length: arb) -> Callable[[arb], arb]:
@@ -378,65 +281,10 @@ def by_line(steps: Steps, use: Use) -> Bounds:
     return bounds
 
 
-def by_lattice(steps: Steps, use: Use) -> Bounds:
-    """All losses moved to a lattice of spacing h: a finite line of N nodes, of which those beyond the first `evaluated`
-    may be bounded instead. The sum of the moves is at most w, and f_lattice(x + w) <= f(x) <= f_lattice(x - w)."""
-    c, h, count = given(use, "c"), given(use, "h"), whole(use, "N", MOST_NODES)
-    last = min(whole(use, "evaluated", MOST_NODES), count // 2) if "evaluated" in use else count // 2
-    length = h * count
-    step = 2 * arb.pi() / length
-    start, moved, rest, lattice = arb(0), arb(0), arb(1), list[tuple[Pair, int]]()
-    for pair, times in steps:
-        need(isinstance(pair, Table) and not isinstance(pair, Pieces), "lattice: a step has more than atoms")
-        atoms = pair.atoms  # type: ignore[attr-defined]
-        first = min((loss for _, loss in atoms), key=lambda x: float(x.mid()))
-        places = [round(float(((loss - first) / h).mid())) for _, loss in atoms]
-        need(0 <= max(places) <= MOST_NODES, "lattice: the spacing is too small")
-        gap = max(abs(loss - first - n * h).abs_upper() for (_, loss), n in zip(atoms, places, strict=True))
-        coefficients = [arb(0)] * (max(places) + 1)
-        for (mass, _), n in zip(atoms, places, strict=True):
-            coefficients[n] += mass
-        start, moved = start + times * first, moved + times * gap
-        lattice.append((Shifted(acb_poly(coefficients), h), times))
-        if last < count // 2:  # the bound is one for the losses where they were: |e^(z gap) - 1| <= e^(|z| gap) - 1
-            there = pair.beyond_lattice(c, step * last, h)  # type: ignore[attr-defined]
-            shift = pair.mgf(acb(c)).real * (((c + arb.pi() / h) * gap).exp() - 1)
-            rest *= ((there + shift) * (-c * first).exp()) ** times
-    nodes = [acb(c, n * step) for n in range(last + 1)]
-    values = product(lattice, {}, c, step, last)
-    alias = images(lattice, use, c, length)
-    weight = [1 if n == 0 or 2 * n == count else 2 for n in range(last + 1)]  # M at -t is conjugate
-    both = 1 / (1 - (-c * h).exp()) + 1 / (1 - (-(c + 1) * h).exp())  # >= |kernel|, as x <= at
-
-    def read(x: arb) -> Enclosure:
-        """The sum of p_j (1 - e^(x - jh)) over j >= j0, with its images; the right j0 is floor(x/h) + 1."""
-        places = [int((end / h).floor().unique_fmpz()) for end in (x.lower(), x.upper())]
-        found, cut = arb(0), arb(0)
-        for j in range(places[0] + 1, places[1] + 2):
-            total, at = arb(0), j * h
-            for value, z, n in zip(values, nodes, weight, strict=True):
-                kernel = 1 / (1 - (-z * h).exp()) - (x - at).exp() / (1 - (-(z + 1) * h).exp())
-                total += n * (value * (-z * at).exp() * kernel).real
-            found = total / count if j == places[0] + 1 else found.union(total / count)
-            cut = cut.max(rest * (-c * at).exp() * both) if last < count // 2 else cut
-        return found - cut, found + cut
-
-    return lambda x: (read(x - start + moved)[0] - alias(x - start + moved), read(x - start - moved)[1])
-
-
-class Shifted(Pair):
-    """Losses h, 2h, ... with the coefficients of a polynomial as probabilities."""
-
-    def __init__(self, poly: acb_poly, h: arb) -> None:
-        self.poly, self.h = poly, h
-
-    def mgf(self, z: acb) -> acb:
-        return self.poly((z * self.h).exp())
-
-
 def methods() -> dict[str, Callable[[Steps, Use], Bounds]]:
-    """The bounds a certificate may name; closed forms are in a file of their own."""
-    from privloss.guarantees.certificates.sums import by_residues, by_sum, by_threshold
+    """The bounds a certificate may name; lattices and closed forms are in files of their own."""
+    from privloss.guarantees.certificates.atoms import by_largest, by_lattice, by_sum
+    from privloss.guarantees.certificates.sums import by_residues, by_threshold
 
     return {
         "line": by_line,
@@ -457,11 +305,11 @@ def delta_bounds(steps: Steps, use: Use) -> Bounds:
     finite, kept = arb(1), arb(1)
     for index, (pair, times) in enumerate(steps):
         finite *= (1 - pair.infinite) ** times
-        kept *= (1 - pair.infinite - pair.dropped - pair.thinned(part(use, index))) ** times
+        kept *= (1 - pair.infinite - pair.dropped - pair.thinned(part(use, index))).max(arb(0)) ** times
 
     def bounds(x: arb) -> Enclosure:
         low, high = inside(x)
-        return low.max(arb(0)) + (1 - finite), (high + (1 - kept)).min(arb(1))
+        return (low.max(arb(0)) + (1 - finite)).min(arb(1)), (high + (1 - kept)).min(arb(1))
 
     return bounds
 
@@ -477,6 +325,15 @@ def digest(data: dict[str, Any]) -> str:
 
 def check(data: Any) -> None:
     """Return if the certificate's claim is proven by its parameters; raise `Rejected` otherwise."""
+    try:
+        _check(data)
+    except Rejected:
+        raise
+    except Exception as problem:  # whatever stops the proof leaves nothing proven
+        raise Rejected(f"malformed: {type(problem).__name__}: {problem}") from None
+
+
+def _check(data: Any) -> None:
     from privloss.guarantees.certificates.samplers import plan_pairs
 
     keys = {"format", "library", "plan", "adjacency", "claim", "parameters", "theorems", "hash"}
@@ -488,6 +345,7 @@ def check(data: Any) -> None:
     parameters = data["parameters"]
     need(isinstance(parameters, dict), "parameters must be an object")
     bits = whole(parameters, "precision", MOST_BITS)
+    need(bits >= LEAST_BITS, f"parameter precision = {bits} must be at least {LEAST_BITS}")
     with ctx.workprec(bits):
         claim = data["claim"]
         need(isinstance(claim, dict) and set(claim) == {"delta", "epsilon"}, "claim must have delta and epsilon")
@@ -506,7 +364,7 @@ def check(data: Any) -> None:
             steps = getattr(sides, side)[direction]
             key = json.dumps([[id(pair), n] for pair, n in steps]) + json.dumps(use, sort_keys=True)
             if key not in known:
-                known[key] = delta_bounds(steps, use)  # type: ignore[arg-type]
+                known[key] = delta_bounds(steps, use)
             return known[key]
 
         for direction in sides.upper:
@@ -520,7 +378,10 @@ def check(data: Any) -> None:
         if low == 0:
             return
         direction = parameters.get("attained")
-        need(direction in sides.lower, f"parameters.attained = {direction!r} must be one of {', '.join(sides.lower)}")
+        need(
+            isinstance(direction, str) and direction in sides.lower,
+            f"parameters.attained = {direction!r} must be one of {', '.join(sides.lower)}",
+        )
         found = bounds("lower", "lower" if "lower" in parameters else direction, direction)(low if of_epsilon else at)[
             0
         ]

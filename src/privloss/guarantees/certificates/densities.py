@@ -1,8 +1,8 @@
 """Samples of pairs with a density, for the checker: integrals without a closed form, by FLINT's rigorous quadrature.
 
-A piece is an interval of outputs u on which Q has the density e^(a0 + a1 u + a2 u^2) and P/Q = e^(k u + k0). On a sample
-of rate q the ratio becomes r(u) = 1 - q + q e^(k u + k0); a piece contributes the integral of density * r^w to M(z), with
-w = z + 1 for ((1-q) Q + q P, Q) and w = -z for the other direction. docs/certificates.md, section 7.
+A piece is an interval of outputs u on which Q has the density e^(a0 + a1 u + a2 u^2) and P/Q = e^(k u + k0). On a
+sample of rate q the ratio becomes r(u) = 1 - q + q e^(k u + k0); a piece contributes the integral of density * r^w to
+M(z), with w = z + 1 for ((1-q) Q + q P, Q) and w = -z for the other direction. docs/certificates.md, section 10.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from flint import acb, arb
 
-from privloss.guarantees.certificates.checker import Pair, Table, Use, around, given, need, tail
-from privloss.guarantees.certificates.pairs import Rows
+from privloss.guarantees.certificates.balls import Use, around, given, need, tail
+from privloss.guarantees.certificates.checker import Pair, Table
+from privloss.guarantees.certificates.tables import Rows, above
 
 _CELLS = 512  # of a bound on the variation of a density
 
@@ -100,8 +101,8 @@ class Density(Pair):
     def beyond(self, c: arb, t: arb, use: Use) -> arb:
         total = sum((p * (c * loss).exp() for p, loss in self.atoms), arb(0)) + self.missed(c)
         for piece in self.pieces:
-            if "bend" in use:
-                total += piece.bent(c, t, given(use, "bend") / abs(piece.k), given(use, "scale"))
+            if "turn" in use:
+                total += piece.bent(c, t, given(use, "turn") / abs(piece.k), given(use, "scale"))
             else:
                 total += piece.variation(c) / t
         return total
@@ -119,16 +120,16 @@ def sampled_density(
     one = Density(Table(mixed.rows).atoms, [piece], mixed.only_p, mixed.dropped_p, missed)
     reverse = Table([(q, p) for p, q in mixed.rows])
     two = Density(reverse.atoms, [piece.reversed()], mixed.only_q, mixed.dropped_q, missed)
-    kept = [(p, q) for p, q in mixed.rows if p > q]
+    kept = above(mixed.rows)
     atoms = [atom for p, q in kept for atom in ((p, (p / q).log()), (q, (q / p).log()))]
-    above = piece.above_zero()
-    both = Density(atoms, [above, above.reversed()], one.infinite, one.dropped, missed)
+    positive = piece.above_zero()
+    both = Density(atoms, [positive, positive.reversed()], one.infinite, one.dropped, missed)
     both.atoms.append((1 - both.mgf(acb(0)).real - one.infinite, arb(0)))
     return one, two, both
 
 
 def folded_hit(rate: arb, distance: arb) -> Density:
-    """The symmetric pair of (1-q) N(0) + q N(s) against N(0); outputs run from s/2, where the loss is 0, to a far end."""
+    """The symmetric pair of (1-q) N(0) + q N(s) against N(0); outputs run from s/2 (loss 0) to a far end."""
     end = distance * 60 + 60
 
     def missed(c: arb) -> arb:

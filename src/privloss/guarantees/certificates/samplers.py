@@ -9,22 +9,17 @@ from typing import Any
 
 from flint import acb, arb
 
-from privloss.guarantees.certificates.checker import Mixture, Normal, Pair, Pieces, Rejected, Steps, Use, need, tail
+from privloss.guarantees.certificates.balls import Rejected, Use, need, tail
+from privloss.guarantees.certificates.checker import Mixture, Normal, Pair, Steps, Table
 from privloss.guarantees.certificates.densities import Piece, folded_hit, sampled_density
-from privloss.guarantees.certificates.pairs import (
-    Named,
-    Rows,
-    Table,
-    TruncatedNormal,
-    distances,
-    refuse,
-    table_rows,
-    unsampled,
-)
+from privloss.guarantees.certificates.pairs import TruncatedNormal, distances, refuse, table_rows, unsampled
+from privloss.guarantees.certificates.sums import Pieces
+from privloss.guarantees.certificates.tables import Named, Rows, above
 from privloss.mechanisms.plan_file import parse
 
 FORWARD, BACKWARD = "P against Q", "Q against P"
-_NOTHING = Table([(arb(1), arb(1))])
+_ALL = arb(1)
+_NOTHING = Table([(_ALL, _ALL)])
 
 
 @dataclass(frozen=True)
@@ -123,7 +118,7 @@ def _gaussian_with_replacement(step: dict[str, Any], sampling: dict[str, Any], a
     for k in range(m + 1):
         draws.append(chance)
         chance = chance * (m - k) / (k + 1) / (n - 1)
-        if k > 2 * m / n and (chance * 2 < arb(2) ** -110 or k > 60):  # each next is at most half of the last
+        if k > 2 * m / n and (chance * 2 < arb(2) ** -90 or k > 60):  # each next is at most half of the last
             break
     rate, rest = 1 - draws[0], 1 - sum(draws, arb(0))
     make: Callable[[arb], tuple[Pair, Pair]]
@@ -150,7 +145,7 @@ def _gaussian_truncated(step: dict[str, Any], sampling: dict[str, Any], adjacenc
         return plain
     need(rate < 1, "plan: truncated Poisson needs a rate below 1")
     need(adjacency != "replace-one" or "noise_multiplier" in step, "plan: needs a noise multiplier")
-    over = arb(most).beta_lower(arb(others - most + 1), rate, regularized=True) if others <= 10**7 else arb(1)
+    over = rate.beta_lower(arb(most), arb(others - most + 1), regularized=1) if others <= 10**7 else arb(1)
     over = arb(over.abs_upper()) if over.is_finite() and over < 1 else arb(1)
     displaced = _both(_hit(rate, replace)) if adjacency == "add-remove" else (folded_hit(rate, replace),) * 2
     pairs = tuple(Blend([(1 - over, plain.pairs[i]), (over, displaced[i])], arb(0)) for i in (0, 1))
@@ -257,7 +252,7 @@ def _sampled_pairs(step: dict[str, Any], rate: arb, adjacency: str) -> tuple[str
     rows = table_rows(step)
     if rows is not None:
         mixed = rows.sampled(rate)
-        kept = [(p, q) for p, q in mixed.rows if p > q]
+        kept = above(mixed.rows)
         middle = 1 - mixed.only_p - sum((p + q for p, q in kept), arb(0))
         folded = Table([*((p, q) for p, q in kept), *((q, p) for p, q in kept), (middle, middle)], mixed.only_p)
         folded.dropped = mixed.dropped_p

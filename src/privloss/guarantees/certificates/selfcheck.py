@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from privloss.errors import Unsupported
 from privloss.guarantees import exact
@@ -81,6 +83,25 @@ class Report:
     def worst_width(self) -> float:
         """The largest relative width of a floating-point interval."""
         return max((c.floating.relative_width for c in self.compared), default=0.0)
+
+    def by_regime(self) -> list[dict[str, Any]]:
+        """One row for each kind of plan."""
+        rows = []
+        for regime in dict.fromkeys(c.regime for c in self.compared):
+            here = [c for c in self.compared if c.regime == regime]
+            used = [c.used for c in here if c.used is not None]
+            widths = [c.floating.relative_width for c in here]
+            row = {
+                "regime": regime,
+                "settings": len(here),
+                "violations": sum(c.violated for c in here),
+                "uncertified": sum(c.certified is None for c in here),
+                "median_width": statistics.median(widths),
+                "worst_width": max(widths),
+                "used": max(used, default=None),
+            }
+            rows.append(row)
+        return rows
 
 
 def _log_uniform(rng: random.Random, low: float, high: float) -> float:

@@ -1,26 +1,39 @@
-"""Closed forms of the checker: all outcomes, one threshold, all residues (docs/certificates.md, sections 8 to 10)."""
+"""Laplace noise, and closed forms: one threshold, all residues (docs/certificates.md, sections 8 and 9)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from flint import acb, acb_poly, arb, ctx
 
-from privloss.guarantees.certificates.checker import (
-    Bounds,
-    Enclosure,
-    Mixture,
-    Pieces,
-    Steps,
-    Table,
-    Use,
-    given,
-    need,
-    tail,
-    whole,
-)
+from privloss.guarantees.certificates.balls import Use, given, most, need, tail, whole
+from privloss.guarantees.certificates.checker import Bounds, Enclosure, Mixture, Steps, Table
 
-MOST_SUMS = 400_000
+
+class Pieces(Table):
+    """Atoms, and P-densities height e^(slope x) of the loss x on [low, high]."""
+
+    atoms_only = False
+
+    def __init__(
+        self, rows: Sequence[tuple[arb, arb]], pieces: Sequence[tuple[arb, arb, arb, arb]], infinite: arb | int = 0
+    ) -> None:
+        super().__init__(rows, infinite)
+        self.pieces = pieces
+
+    def largest(self) -> arb | None:
+        return most([high for _, high, _, _ in self.pieces] + [loss for _, loss in self.atoms])
+
+    def mgf(self, z: acb) -> acb:
+        return super().mgf(z) + sum(
+            (k * (((z + s) * high).exp() - ((z + s) * low).exp()) / (z + s) for low, high, s, k in self.pieces), acb(0)
+        )
+
+    def beyond(self, c: arb, t: arb, use: Use) -> arb:
+        """The atoms at their largest; each piece by one integration by parts of an e^(ux) with constant sign."""
+        ends = (k * (((c + s) * high).exp() + ((c + s) * low).exp()) / t for low, high, s, k in self.pieces)
+        return super().mgf(acb(c)).real + sum(ends, arb(0))
 
 
 class LaplacePair(Pieces):
@@ -30,30 +43,6 @@ class LaplacePair(Pieces):
         rows = [(atoms, atoms * (-e).exp()), (atoms * (-e).exp(), atoms)] if atoms > 0 else []
         super().__init__(rows, [(-e, e, arb(0.5), height)])
         self.up, self.down = atoms, atoms * (-e).exp()
-
-
-def by_sum(steps: Steps, use: Use) -> Bounds:
-    """Every outcome of a plan with few: counts of each outcome, multinomial probabilities."""
-    outcomes = [(arb(1), arb(0))]
-    for pair, times in steps:
-        need(type(pair) is Table, "sum: a step has other than finitely many losses")
-        atoms = pair.atoms  # type: ignore[attr-defined]
-        need(math.comb(times + len(atoms) - 1, times) * len(outcomes) <= MOST_SUMS, "sum: too many outcomes")
-        counts = [(times, arb(1), arb(0))]  # uses left, probability of those made, their loss
-        for i, (mass, loss) in enumerate(atoms):
-            last = i == len(atoms) - 1
-            counts = [
-                (left - n, made * math.comb(left, n) * mass**n, total + n * loss)
-                for left, made, total in counts
-                for n in (range(left + 1) if not last else (left,))
-            ]
-        outcomes = [(m * made, x + total) for m, x in outcomes for _, made, total in counts]
-
-    def read(x: arb) -> Enclosure:
-        total = sum((m * (1 - (x - loss).exp()).max(arb(0)) for m, loss in outcomes), arb(0))
-        return total, total
-
-    return read
 
 
 def by_threshold(steps: Steps, use: Use) -> Bounds:
@@ -89,18 +78,19 @@ def by_residues(steps: Steps, use: Use) -> Bounds:
     need(len(steps) == 1 and type(steps[0][0]) is LaplacePair, "residues: needs one kind of Laplace noise")
     pair, k = steps[0]
     need(k <= 100_000, "residues: too many uses")
-    up, down, most = pair.up, pair.down, min(whole(use, "most", 1000), k)  # type: ignore[attr-defined]
+    up, down, orders = pair.up, pair.down, min(whole(use, "most", 1000), k)  # type: ignore[attr-defined]
     _, e, _, height = pair.pieces[0]  # type: ignore[attr-defined]
     atoms, density = acb_poly([down, up]), acb_poly([-height * (-e / 2).exp(), height * (e / 2).exp()])
+    need(k * orders <= 1_000_000, "residues: too many terms")
     # the chance that more than `most` of the losses come from the density is left to the upper end
     share = 1 - up - down
-    rest = 1 - sum((math.comb(k, m) * share**m * (1 - share) ** (k - m) for m in range(most + 1)), arb(0))
-    powers = [atoms ** (k - most)]
-    for _ in range(most):
+    rest = 1 - sum((math.comb(k, m) * share**m * (1 - share) ** (k - m) for m in range(orders + 1)), arb(0))
+    powers = [atoms ** (k - orders)]
+    for _ in range(orders):
         powers.append(powers[-1] * atoms)
     rows, product = [], acb_poly([1])
-    for m in range(most + 1):
-        rows.append([x.real * math.comb(k, m) for x in (product * powers[most - m]).coeffs()])
+    for m in range(orders + 1):
+        rows.append([x.real * math.comb(k, m) for x in (product * powers[orders - m]).coeffs()])
         product *= density
 
     def read(x: arb) -> Enclosure:
@@ -111,11 +101,11 @@ def by_residues(steps: Steps, use: Use) -> Bounds:
                 continue
             root = term = (-s / 2).exp()
             now, after = 1 - root * root, 2 * (1 - root) ** 2  # the sums of residues for m = 0 and m = 1
-            for m in range(most + 1):
+            for m in range(orders + 1):
                 if j < len(rows[m]):
                     total += rows[m][j] * now
                 term = term * s / (m + 1)  # e^(-s/2) s^(m+1)/(m+1)!
                 now, after = after, 4 * (now - term)
-        return total, total + (rest.max(arb(0)) if most < k else 0)
+        return total, total + (rest.max(arb(0)) if orders < k else 0)
 
     return read
