@@ -108,24 +108,24 @@ class Density(Pair):
         return total
 
 
-def sampled_density(
-    rows: Rows, piece: Piece, missed: Callable[[arb], arb] = lambda c: arb(0)
-) -> tuple[Density, Density, Density]:
-    """((1-q) Q + q P, Q), its reverse, and its symmetric pair.
-
-    The symmetric pair keeps the losses above 0 of the first and mirrors them: a loss -x has the probability that x has
-    under Q. What is left has loss 0.
-    """
+def sampled_density(rows: Rows, piece: Piece) -> tuple[Density, Density]:
+    """((1-q) Q + q P, Q) and its reverse."""
     mixed = rows.sampled(piece.rate)
-    one = Density(Table(mixed.rows).atoms, [piece], mixed.only_p, mixed.dropped_p, missed)
+    one = Density(Table(mixed.rows).atoms, [piece], mixed.only_p, mixed.dropped_p)
     reverse = Table([(q, p) for p, q in mixed.rows])
-    two = Density(reverse.atoms, [piece.reversed()], mixed.only_q, mixed.dropped_q, missed)
+    return one, Density(reverse.atoms, [piece.reversed()], mixed.only_q, mixed.dropped_q)
+
+
+def folded_density(rows: Rows, piece: Piece, missed: Callable[[arb], arb] = lambda c: arb(0)) -> Density:
+    """The symmetric pair keeps the losses above 0 of the sampled pair and mirrors them: a loss -x has the probability
+    that x has under Q. What is left has loss 0."""
+    mixed = rows.sampled(piece.rate)
     kept = above(mixed.rows)
     atoms = [atom for p, q in kept for atom in ((p, (p / q).log()), (q, (q / p).log()))]
     positive = piece.above_zero()
-    both = Density(atoms, [positive, positive.reversed()], one.infinite, one.dropped, missed)
-    both.atoms.append((1 - both.mgf(acb(0)).real - one.infinite, arb(0)))
-    return one, two, both
+    both = Density(atoms, [positive, positive.reversed()], mixed.only_p, mixed.dropped_p, missed)
+    both.atoms.append((1 - both.mgf(acb(0)).real - mixed.only_p, arb(0)))
+    return both
 
 
 def folded_hit(rate: arb, distance: arb) -> Density:
@@ -140,4 +140,4 @@ def folded_hit(rate: arb, distance: arb) -> Density:
 
     normal = (-(2 * arb.pi()).log() / 2, arb(0), arb(-0.5))
     piece = Piece(distance / 2, end, normal, distance, -(distance**2) / 2, rate)
-    return sampled_density(Rows([], arb(0), arb(0), arb(0), arb(0), "", False), piece, missed)[2]
+    return folded_density(Rows([], arb(0), arb(0), arb(0), arb(0), "", False), piece, missed)

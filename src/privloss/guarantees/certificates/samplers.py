@@ -11,7 +11,7 @@ from flint import acb, arb
 
 from privloss.guarantees.certificates.balls import Rejected, Use, need, tail
 from privloss.guarantees.certificates.checker import Mixture, Normal, Pair, Steps, Table
-from privloss.guarantees.certificates.densities import Piece, folded_hit, sampled_density
+from privloss.guarantees.certificates.densities import Piece, folded_density, folded_hit, sampled_density
 from privloss.guarantees.certificates.pairs import TruncatedNormal, distances, refuse, table_rows, unsampled
 from privloss.guarantees.certificates.sums import Pieces
 from privloss.guarantees.certificates.tables import Named, Rows, above
@@ -247,19 +247,26 @@ def _piece(step: dict[str, Any], rate: arb, adjacency: str) -> tuple[Rows, Piece
 _SAMPLE = "Poisson sample: (1-q) Q + q P against Q, both directions, of: "
 
 
-def _sampled_pairs(step: dict[str, Any], rate: arb, adjacency: str) -> tuple[str, tuple[Pair, Pair], Pair]:
-    """Theorem, both directions, symmetric pair."""
+def _sampled_pairs(step: dict[str, Any], rate: arb, adjacency: str) -> tuple[str, tuple[Pair, Pair]]:
+    """Theorem, and both directions."""
     rows = table_rows(step)
     if rows is not None:
-        mixed = rows.sampled(rate)
-        kept = above(mixed.rows)
-        middle = 1 - mixed.only_p - sum((p + q for p, q in kept), arb(0))
-        folded = Table([*((p, q) for p, q in kept), *((q, p) for p, q in kept), (middle, middle)], mixed.only_p)
-        folded.dropped = mixed.dropped_p
-        return rows.theorem, mixed.named().pairs, folded
+        return rows.theorem, rows.sampled(rate).named().pairs
     rows, piece = _piece(step, rate, adjacency)
-    one, two, both = sampled_density(rows, piece)
-    return rows.theorem, (one, two), both
+    return rows.theorem, sampled_density(rows, piece)
+
+
+def _symmetric_pair(step: dict[str, Any], rate: arb, adjacency: str) -> Pair:
+    """The losses above 0 of the sampled pair, and their mirror images."""
+    rows = table_rows(step)
+    if rows is None:
+        return folded_density(*_piece(step, rate, adjacency))
+    mixed = rows.sampled(rate)
+    kept = above(mixed.rows)
+    middle = 1 - mixed.only_p - sum((p + q for p, q in kept), arb(0))
+    folded = Table([*kept, *((q, p) for p, q in kept), (middle, middle)], mixed.only_p)
+    folded.dropped = mixed.dropped_p
+    return folded
 
 
 def _poisson(step: dict[str, Any], sampling: dict[str, Any]) -> Named:
@@ -268,7 +275,7 @@ def _poisson(step: dict[str, Any], sampling: dict[str, Any]) -> Named:
         return Named("nothing is sampled", (_NOTHING, _NOTHING), symmetric=True)
     if rate == 1:
         return unsampled(step, "add-remove")
-    theorem, pairs, _ = _sampled_pairs(step, rate, "add-remove")
+    theorem, pairs = _sampled_pairs(step, rate, "add-remove")
     attained = None
     plain = unsampled(step, "add-remove").attained
     if plain is not None:
@@ -284,7 +291,8 @@ def _fixed_size_other(step: dict[str, Any], sampling: dict[str, Any], adjacency:
         return unsampled(step, adjacency)
     if step["mechanism"] in ("custom", "truncated-gaussian", "zcdp"):
         raise refuse(f"a batch of fixed size of {step['mechanism']!r}")
-    theorem, pairs, folded = _sampled_pairs(step, rate, adjacency)
+    theorem, pairs = _sampled_pairs(step, rate, adjacency)
+    folded = _symmetric_pair(step, rate, adjacency)
     if unsampled(step, adjacency).attained is not None:
         pairs = (_NOTHING, _NOTHING)
     return Named("fixed size: symmetric pair of a sample of: " + theorem, (folded, folded), pairs, True)

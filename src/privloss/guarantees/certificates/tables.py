@@ -148,7 +148,8 @@ def _discrete_laplace_rows(step: dict[str, Any]) -> Rows:
     end = 1 / (1 + (-a).exp())
     rows = [(end, end * (-a * s).exp()), (end * (-a * s).exp(), end)]
     step_mass = (1 - (-a).exp()) * end
-    rows += [(step_mass * (-a * x).exp(), step_mass * (-a * (s - x)).exp()) for x in range(1, s)]
+    masses = [step_mass * (-a * x).exp() for x in range(s)]
+    rows += [(masses[x], masses[s - x]) for x in range(1, s)]
     return _plain_rows(rows, "discrete Laplace pair, moved by the sensitivity")
 
 
@@ -163,7 +164,8 @@ def _discrete_gaussian_rows(step: dict[str, Any]) -> Rows:
     far = arb(reach + s)
     rest = 2 * (-(((far + 1) / sigma) ** 2) / 2).exp() / (1 - (-far / sigma**2).exp())
     total = sum(weights.values(), arb(0)) + arb(0).union(rest)
-    rows = [(weights[k] / total, weights[k - s] / total) for k in range(-reach, s + reach + 1)]
+    masses = {k: weights[abs(k)] / total for k in range(reach + s + 1)}
+    rows = [(masses[abs(k)], masses[abs(k - s)]) for k in range(-reach, s + reach + 1)]
     near = arb(reach)
     left_out = 2 * (-(((near + 1) / sigma) ** 2) / 2).exp() / (1 - (-near / sigma**2).exp()) / total
     rows.reverse()
