@@ -113,7 +113,6 @@ def test_rate_one_is_no_sampling() -> None:
         (["epsilon", *SGD, "--sampling", "shuffle", "--delta", "0.1"], ["--dataset-size", "missing"]),
         (["epsilon", *SGD, "--sampling", "magic", "--delta", "0.1"], ["--sampling", "magic"]),
         (["epsilon", *SGD, "--adjacency", "swap", "--delta", "0.1"], ["adjacency", "swap"]),
-        (["epsilon", *SGD, "--delta", "0.1", "--certify"], ["--certify", "not supported"]),
         (["epsilon", *SGD, "--delta", "0.1", "--tolerance", "7"], ["--tolerance", "7"]),
         (["delta", *SGD], ["--epsilon", "missing"]),
         (["delta", *SGD, "--epsilon", "-1"], ["--epsilon", "-1"]),

@@ -53,9 +53,13 @@ def certify(
 
 def verify(
     file: Annotated[Path, typer.Argument(help="The certificate.")],
+    against: Annotated[
+        str | None, typer.Option("--against", help="Another tool's upper bound to compare with.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate; exit code 0 if its claim is proven, 1 if not."""
+    other = None if against is None else number("--against", against)
     from privloss.guarantees.certificates.certificate import Certificate
     from privloss.guarantees.certificates.certificate import verify as judge
 
@@ -63,10 +67,17 @@ def verify(
     with progress_bar("checking"):
         verdict = judge(certificate)
     claim = certificate.data.get("claim") if isinstance(certificate.data, dict) else None
+    refuted = verdict.holds and other is not None and other < certificate.bound.lower
     if as_json:
-        print(json.dumps({"holds": verdict.holds, "reason": verdict.reason, "claim": claim}))
+        extra = {} if other is None else {"against": other, "refuted": refuted}
+        print(json.dumps({"holds": verdict.holds, "reason": verdict.reason, "claim": claim, **extra}))
     elif verdict.holds:
         print(f"{file}: proven. {json.dumps(claim)}")
+        if other is not None:
+            low = certificate.bound.lower
+            print(
+                f"{other!r} is {'REFUTED as an upper bound: the truth is at least' if refuted else 'not below'} {low!r}"
+            )
     else:
         print(f"{file}: REJECTED. {verdict.reason}")
     if not verdict.holds:
@@ -97,16 +108,8 @@ def selfcheck(
         table = Table(
             title=f"{report.settings} random settings, floating point against certified", title_justify="left"
         )
-        for name in (
-            "regime",
-            "settings",
-            "violations",
-            "uncertified",
-            "median width",
-            "worst width",
-            "nearest to an end",
-        ):
-            table.add_column(name, justify="left" if name == "regime" else "right")
+        for name in ("regime", "settings", "wrong", "unproven", "median", "widest", "nearest"):
+            table.add_column(name, justify="left" if name == "regime" else "right", no_wrap=True)
         for row in rows:
             near = "" if row["used"] is None else f"{row['used']:.0%}"
             widths = (f"{row['median_width']:.0e}", f"{row['worst_width']:.0e}")
@@ -114,6 +117,7 @@ def selfcheck(
                 row["regime"], *(str(row[k]) for k in ("settings", "violations", "uncertified")), *widths, near
             )
         Console().print(table)
+        print("median, widest: relative widths; nearest: the truth closest to an end, in half widths")
         print(f"violations: {len(report.violations)}; worst relative width: {report.worst_width:.1e}")
         for case in report.violations:
             print(f"  {case.plan!r} at delta = {case.delta!r}: {case.floating!r} against {case.certified!r}")
