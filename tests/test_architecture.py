@@ -57,7 +57,7 @@ def test_public_surface() -> None:
         [
             "Accountant", "Allocated", "ApproxDP", "Bound", "Bounds", "Certificate", "Custom", "DensityPair",
             "DiscreteGaussian", "DiscreteLaplace", "DiscretePair", "Exponential", "FixedSize", "GDP", "Gaussian",
-            "GaussianPair", "InvalidInput", "InvalidPlan", "Laplace", "MissingExtra", "NoisyMax", "Plan",
+            "GaussianPair", "InvalidInput", "InvalidPlan", "Laplace", "Ledger", "MissingExtra", "NoisyMax", "Plan",
             "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP", "RandomizedResponse", "Shuffled",
             "Tabulated", "TradeOff", "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding",
             "Unreachable", "Unsupported", "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privloss import InvalidInput, Plan, PrivlossError, __version__
-from privloss.doors import certificates, chapter, planning
+from privloss.doors import certificates, chapter, ledger, planning
 from privloss.doors.arguments import Adjacency, AsJson, Certify, Tolerance, finite, number, takes_plan
 from privloss.errors import MissingExtra
 
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 plan_app = typer.Typer(help="Plan files.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
+app.add_typer(ledger.app, name="ledger")
 app.command("compare")(chapter.compare)
 app.command("figure")(chapter.figure)
 app.command("calibrate")(planning.calibrate)

@@ -1,0 +1,40 @@
+-- The ledger, version 1. Amounts are exact rationals as text; *_units are ceil(amount * 2^40) (2^62 for delta).
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE dataset (
+  name TEXT PRIMARY KEY,
+  adjacency TEXT NOT NULL,
+  unit TEXT NOT NULL,
+  frozen INTEGER NOT NULL DEFAULT 0,
+  budgets TEXT NOT NULL DEFAULT '{}'
+);
+CREATE TABLE balance (
+  dataset TEXT NOT NULL REFERENCES dataset (name),
+  owner TEXT NOT NULL,
+  component TEXT NOT NULL,
+  cap TEXT NOT NULL,
+  committed TEXT NOT NULL,
+  reserved TEXT NOT NULL,
+  total_units NUMERIC NOT NULL CHECK (total_units >= 0),
+  cap_units NUMERIC NOT NULL,
+  PRIMARY KEY (dataset, owner, component),
+  CHECK (total_units <= cap_units)
+);
+CREATE TABLE analysis (
+  key TEXT PRIMARY KEY,
+  request TEXT NOT NULL,
+  analyst TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('RESERVED', 'STARTED', 'COMMITTED', 'VOIDED')),
+  lease DOUBLE PRECISION NOT NULL,
+  charges TEXT NOT NULL
+);
+CREATE INDEX analysis_open ON analysis (lease) WHERE state IN ('RESERVED', 'STARTED');
+CREATE TABLE event (
+  seq BIGINT PRIMARY KEY,
+  previous TEXT NOT NULL,
+  body TEXT NOT NULL,
+  hash TEXT NOT NULL UNIQUE
+);
+CREATE FUNCTION event_append_only() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'events are append-only'; END $$;
+CREATE TRIGGER event_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON event
+  FOR EACH STATEMENT EXECUTE FUNCTION event_append_only();

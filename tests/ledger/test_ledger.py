@@ -1,0 +1,416 @@
+"""The ledger from Python, on both stores: spending, refusing, auditing, backing up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import privloss as pl
+from privloss.budget import care
+from privloss.budget.audit import signed_head
+from privloss.budget.grouping import GroupedStore
+from privloss.budget.ledger import Ledger, RefusedError
+from privloss.budget.sqlite import SqliteStore
+from privloss.budget.store import LedgerError
+from tests.ledger.postgres import Server
+
+
+@pytest.fixture
+def ledger(place: str) -> Ledger:
+    made = Ledger.create(place)
+    made.add_dataset("census", adjacency="add-remove", unit="person")
+    made.set_budget("census", currency="pure", cap="1")
+    return made
+
+
+def _reason(refused: pytest.ExceptionInfo[RefusedError]) -> str:
+    return refused.value.refused.reason.code
+
+
+def test_eleven_elevenths(ledger: Ledger) -> None:
+    for i in range(11):
+        ledger.reserve("census", cost="1/11", key=f"k{i}")
+    for tiny in ("1/11", "1e-9", "1e-320"):
+        with pytest.raises(RefusedError) as refused:
+            ledger.reserve("census", cost=tiny, key=f"more {tiny}")
+        assert _reason(refused) == "budget-exceeded"
+    assert ledger.status("census")["remaining"] == "0"
+    assert ledger.verify().clean
+
+
+def test_the_smallest_cost_is_one_unit(ledger: Ledger) -> None:
+    held = ledger.reserve("census", cost="1e-320", key="tiny")
+    assert Fraction(held.charged["census"]["epsilon"]) == Fraction(1, 2**40)
+
+
+@pytest.mark.parametrize(
+    "cost", ["nan", "inf", "-1", "1/0", "", "1e", "0", "one", "1e-9999999", "2000000", None, True, [1]]
+)
+def test_costs_that_make_no_sense(ledger: Ledger, cost: Any) -> None:
+    with pytest.raises(pl.InvalidInput):
+        ledger.reserve("census", cost=cost, key="k")
+    assert ledger.status("census")["reserved"] == "0"
+
+
+def test_states(ledger: Ledger) -> None:
+    ledger.reserve("census", cost="0.25", key="a")
+    with pytest.raises(RefusedError) as refused:
+        ledger.commit("a")
+    assert _reason(refused) == "wrong-state"  # data may be read only after start
+    assert ledger.start("a").state == "STARTED"
+    assert ledger.start("a").state == "STARTED"  # the same again: no harm
+    with pytest.raises(RefusedError) as refused:
+        ledger.void("a")
+    assert "counts as spent" in refused.value.refused.text
+    assert ledger.commit("a").state == "COMMITTED"
+    assert ledger.commit("a").state == "COMMITTED"
+    ledger.reserve("census", cost="0.25", key="b")
+    assert ledger.void("b").state == "VOIDED"
+    with pytest.raises(RefusedError):
+        ledger.start("b")
+    status = ledger.status("census")
+    assert (status["committed"], status["reserved"], status["remaining"]) == ("0.25", "0", "0.75")
+    assert status["guarantee"] == {"epsilon": "1", "delta": "0"}
+    for command in (ledger.start, ledger.commit, ledger.void):
+        with pytest.raises(RefusedError) as refused:
+            command("unknown")
+        assert _reason(refused) == "unknown-key"
+    assert ledger.verify().clean
+
+
+def test_keys_take_effect_once(ledger: Ledger) -> None:
+    first = ledger.reserve("census", cost="0.5", key="k", analyst="ann")
+    assert ledger.reserve("census", cost="0.5", key="k", analyst="ann") == first
+    assert ledger.status("census")["reserved"] == "0.5"
+    for other in ({"cost": "0.4", "analyst": "ann"}, {"cost": "0.5", "analyst": "bob"}):
+        with pytest.raises(RefusedError) as refused:
+            ledger.reserve("census", key="k", **other)
+        assert _reason(refused) == "key-reused"
+
+
+def test_leases(place: str) -> None:
+    now = [1000.0]
+    made = Ledger.create(place)
+    made.clock = lambda: now[0]
+    made.add_dataset("d", adjacency="add-remove")
+    made.set_budget("d", currency="pure", cap="1")
+    made.reserve("d", cost="0.5", key="a", lease=10)
+    made.reserve("d", cost="0.5", key="b", lease=10)
+    made.start("b", lease=10)
+    now[0] += 100
+    with pytest.raises(RefusedError) as refused:
+        made.start("a")
+    assert _reason(refused) == "lease-expired"
+    with pytest.raises(RefusedError):  # b was started: it counts as spent, a is given back
+        made.reserve("d", cost="0.6", key="c")
+    made.reserve("d", cost="0.5", key="c2")
+    status = made.status("d")
+    assert (status["committed"], status["reserved"]) == ("0.5", "0.5")
+    assert made.verify().clean
+
+
+def test_spend_commits_what_failed(ledger: Ledger) -> None:
+    with ledger.spend("census", cost="0.25", key="good"):
+        pass
+    with pytest.raises(ZeroDivisionError), ledger.spend("census", cost="0.25", key="bad"):
+        _ = 1 / 0
+    assert ledger.status("census")["committed"] == "0.5"
+    with pytest.raises(LedgerError, match="spent already"), ledger.spend("census", cost="0.25", key="good"):
+        pytest.fail("must not run twice")
+
+    @ledger.spending("census", cost="0.125")
+    def count(rows: int) -> int:
+        return rows + 1
+
+    assert count(3, key="call-1") == 4
+    assert ledger.status("census")["committed"] == "0.625"
+
+
+def test_asyncio_and_threads(ledger: Ledger) -> None:
+    async def ask(i: int) -> None:
+        async with ledger.aspend("census", cost="1/40", key=f"async{i}"):
+            await asyncio.sleep(0)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(ask(i) for i in range(8)))
+
+    asyncio.run(all_of_them())
+    threads = [
+        threading.Thread(target=lambda i=i: ledger.reserve("census", cost="1/40", key=f"t{i}")) for i in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Fraction(ledger.status("census")["remaining"]) == 1 - Fraction(16, 40)
+    assert ledger.verify().clean
+
+
+def test_plans_are_priced_in_every_currency(place: str) -> None:
+    made = Ledger.create(place)
+    plan, laplace = pl.Gaussian(5.0) * 2, pl.Laplace(10.0) * 3
+    budgets = {
+        "pure": {"cap": "1"},
+        "approx": {"cap": "3", "delta": "1e-5"},
+        "zcdp": {"cap": "0.5", "delta": "1e-6"},
+        "rdp": {"cap": "4", "delta": "1e-6"},
+        "gdp": {"cap": "1", "delta": "1e-6"},
+    }
+    for currency, budget in budgets.items():
+        made.add_dataset(currency, adjacency="add-remove")
+        made.set_budget(currency, currency=currency, **budget)
+        spent = laplace if currency == "pure" else plan
+        quoted = made.quote(currency, spent)[currency]
+        assert quoted["fits"]
+        held = made.reserve(currency, spent, key=currency)
+        assert held.charged[currency] == quoted["charged"]
+    made.add_dataset("advanced", adjacency="add-remove")
+    made.set_budget("advanced", currency="approx", cap="12", delta="1e-5", filter="advanced")
+    made.reserve("advanced", plan, key="advanced")
+    charged = made.reserve("zcdp", plan, key="again").charged["zcdp"]["rho"]
+    assert 0 <= Fraction(charged) - Fraction(2, 50) < Fraction(1, 10**9)
+    assert Fraction(made.reserve("gdp", plan, key="g2").charged["gdp"]["mu_squared"]) >= Fraction(2, 25)
+    epsilon = Fraction(made.reserve("approx", plan, key="a2", cost_delta="1e-7").charged["approx"]["epsilon"])
+    assert 0 <= epsilon - Fraction(plan.epsilon(1e-7).lower) < Fraction(1, 10**8)
+    with pytest.raises(pl.Unsupported, match="infinite"):
+        made.reserve("pure", plan, key="no")
+    with pytest.raises(pl.Unsupported, match="GDP"):
+        made.reserve("gdp", laplace, key="no")
+    with pytest.raises(pl.InvalidInput, match="give a plan"):
+        made.reserve("rdp", cost="0.1", key="no")
+    with pytest.raises(RefusedError) as refused:
+        made.reserve("zcdp", pl.Plan(((pl.Gaussian(5.0), 1),), "replace-one"), key="adj")
+    assert _reason(refused) == "adjacency"
+    assert made.verify().clean
+
+
+def test_several_datasets_all_or_nothing(ledger: Ledger) -> None:
+    ledger.add_dataset("small", adjacency="add-remove")
+    ledger.set_budget("small", currency="pure", cap="0.1")
+    with pytest.raises(RefusedError):
+        ledger.reserve(["census", "small"], cost="0.5", key="both")
+    assert ledger.status("census")["reserved"] == "0"
+    held = ledger.reserve(["small", "census"], cost="0.1", key="both")
+    assert set(held.charged) == {"census", "small"}
+    assert ledger.status("small")["remaining"] == "0"
+    with pytest.raises(pl.InvalidInput, match="different names"):
+        ledger.reserve(["census", "census"], cost="0.1", key="twice")
+
+
+def test_quotas_beneath_the_cap(ledger: Ledger) -> None:
+    ledger.set_budget("census", currency="pure", cap="0.6", analyst="ann")
+    ledger.set_budget("census", currency="pure", cap="0.6", analyst="bob")
+    ledger.reserve("census", cost="0.6", key="a", analyst="ann")
+    with pytest.raises(RefusedError) as refused:
+        ledger.reserve("census", cost="0.1", key="a2", analyst="ann")
+    assert _reason(refused) == "quota-exceeded"
+    with pytest.raises(RefusedError) as refused:
+        ledger.reserve("census", cost="0.6", key="b", analyst="bob")
+    assert _reason(refused) == "budget-exceeded"
+    ledger.reserve("census", cost="0.4", key="b2", analyst="bob")
+    assert ledger.status("census")["analysts"]["bob"]["epsilon"]["remaining"] == "0.2"
+    assert ledger.verify().clean
+
+
+def test_freezing(ledger: Ledger) -> None:
+    ledger.reserve("census", cost="0.1", key="before")
+    ledger.freeze("census")
+    for attempt in (lambda: ledger.reserve("census", cost="0.1", key="k"), lambda: ledger.start("before")):
+        with pytest.raises(RefusedError) as refused:
+            attempt()
+        assert _reason(refused) == "frozen"
+    ledger.freeze("census", False)
+    assert ledger.start("before").state == "STARTED"
+
+
+def test_backup_and_restore(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.reserve("census", cost="0.25", key="a")
+    ledger.start("a")
+    assert care.backup(ledger, tmp_path / "backup.jsonl") == 4
+    restored = Ledger.create(str(tmp_path / "restored.db"))
+    assert care.restore(tmp_path / "backup.jsonl", restored) == 4
+    assert restored.status("census")["reserved"] == "0.25"
+    assert restored.status("census")["frozen"]
+    assert restored.verify().clean
+    assert [row["check"] for row in care.doctor(restored) if not row["ok"]] == ["frozen"]
+    with pytest.raises(LedgerError, match="not empty"):
+        care.restore(tmp_path / "backup.jsonl", restored)
+    text = (tmp_path / "backup.jsonl").read_text()
+    (tmp_path / "forged.jsonl").write_text(text.replace("0.25", "0.20"))
+    with pytest.raises(LedgerError, match="event 3"):
+        care.read_backup(tmp_path / "forged.jsonl")
+    (tmp_path / "torn.jsonl").write_text(text[:-20])
+    with pytest.raises(pl.InvalidInput, match="readable"):
+        care.read_backup(tmp_path / "torn.jsonl")
+
+
+def test_export_and_signed_head(ledger: Ledger) -> None:
+    ledger.reserve("census", cost="0.25", key="a")
+    lines = [json.loads(line) for line in ledger.export()]
+    assert [row["body"]["kind"] for row in lines] == ["dataset", "budget", "reserved"]
+    audit = ledger.verify()
+    assert lines[-1]["hash"] == audit.head
+    assert signed_head(audit, b"one")["hmac-sha256"] != signed_head(audit, b"two")["hmac-sha256"]
+    assert [event["kind"] for event in ledger.history("census")] == ["dataset", "budget", "reserved"]
+
+
+# -- tampering, SQLite file in hand ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "privloss.db"
+    made = Ledger.create(str(path))
+    made.add_dataset("d", adjacency="add-remove")
+    made.set_budget("d", currency="pure", cap="1")
+    for i in range(4):
+        made.reserve("d", cost="0.2", key=f"k{i}")
+    made.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("UPDATE balance SET reserved = '0/1', total_units = 0", "balances"),
+        ("UPDATE analysis SET state = 'VOIDED' WHERE key = 'k1'", "'k1'"),
+        ("DELETE FROM analysis WHERE key = 'k2'", "'k2'"),
+        ("DROP TRIGGER event_no_update; UPDATE event SET body = replace(body, '0.2', '0.1') WHERE seq = 4", "event 4"),
+        ("DROP TRIGGER event_no_delete; DELETE FROM event WHERE seq = 5", "event 5"),
+        ("UPDATE dataset SET frozen = 1", "'d'"),
+    ],
+)
+def test_verify_names_what_was_changed(file: Path, sql: str, says: str) -> None:
+    with sqlite3.connect(file) as raw:
+        raw.executescript(sql)
+    audit = Ledger(str(file)).verify()
+    assert not audit.clean
+    assert says in audit.problems[0]
+
+
+def test_events_cannot_be_changed(file: Path) -> None:
+    raw = sqlite3.connect(file)
+    for sql in ("UPDATE event SET body = ''", "DELETE FROM event"):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            raw.execute(sql)
+
+
+def test_the_check_constraint_holds_the_cap(file: Path) -> None:
+    raw = sqlite3.connect(file)
+    with pytest.raises(sqlite3.IntegrityError):
+        raw.execute("UPDATE balance SET total_units = cap_units + 1")
+
+
+def test_files_that_cannot_be_used(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="ledger init"):
+        Ledger(str(tmp_path / "none.db"))
+    with pytest.raises(LedgerError, match="directory"):
+        Ledger.create(str(tmp_path / "no" / "x.db"))
+    (tmp_path / "text.db").write_text("this is not a database, it is a text of some length " * 40)
+    with pytest.raises(LedgerError, match="damaged or no ledger"):
+        Ledger(str(tmp_path / "text.db"))
+    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE t (x)")
+    with pytest.raises(LedgerError, match="not a privloss ledger"):
+        Ledger(str(tmp_path / "other.db"))
+    newer = tmp_path / "newer.db"
+    shutil.copy(file, newer)
+    with sqlite3.connect(newer) as raw:
+        raw.execute("UPDATE meta SET value = '99' WHERE name = 'version'")
+    with pytest.raises(LedgerError, match="version 99"):
+        Ledger(str(newer))
+    torn = tmp_path / "torn.db"
+    data = bytearray(file.read_bytes())
+    data[4096:8192] = os.urandom(4096)
+    torn.write_bytes(bytes(data))
+    assert _sees_damage(torn)
+    for bad in ("mysql://x", "sqlite:x"):
+        with pytest.raises(pl.InvalidInput):
+            Ledger(bad)
+
+
+def _sees_damage(path: Path) -> bool:
+    """Either the file cannot be used at all, or the audit or SQLite's own check finds the damage."""
+    try:
+        made = Ledger(str(path))
+        return not made.verify().clean or bool(made.store.check_pages())  # type: ignore[attr-defined]
+    except LedgerError as problem:
+        return "damaged" in str(problem)
+
+
+def _fill(made: Ledger) -> None:
+    for i in range(500):
+        made.reserve("d", cost="1e-9", key=f"filler {i} " + "x" * 150)
+
+
+def test_full_disk_and_read_only(file: Path) -> None:
+    made = Ledger(str(file))
+    store = made.store
+    assert isinstance(store, SqliteStore)
+    with store.pool.taken() as connection:  # the only connection; it goes back to the pool
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(LedgerError, match="disk is full"):
+        _fill(made)
+    assert made.verify().clean  # with a new connection
+    made.reserve("d", cost="1e-9", key="after")
+    with store.pool.taken() as connection:
+        connection.execute("PRAGMA query_only = 1")
+    with pytest.raises(LedgerError, match="nothing was written"):
+        made.reserve("d", cost="1e-9", key="never")
+    assert made.verify().clean
+
+
+def test_wrong_password_and_no_server(server: Server) -> None:
+    with pytest.raises(LedgerError, match="password") as problem:
+        Ledger(server.url(password="wrong"))
+    assert "wrong@" not in str(problem.value)
+    with pytest.raises(LedgerError, match="cannot be reached"):
+        Ledger("postgresql://nobody:x@127.0.0.1:9/none")
+    with pytest.raises(LedgerError, match="ledger init"):
+        Ledger(server.fresh("empty"))
+
+
+def test_group_commit(tmp_path: Path) -> None:
+    plain = SqliteStore(tmp_path / "g.db", create=True)
+    made = Ledger(store=GroupedStore(plain))
+    made.add_dataset("d", adjacency="add-remove")
+    made.set_budget("d", currency="pure", cap="1")
+    outcomes: list[str] = []
+
+    def ask(i: int) -> None:
+        try:
+            outcomes.append(made.reserve("d", cost="1/50", key=f"k{i}").state)
+        except RefusedError as problem:
+            outcomes.append(problem.refused.reason.code)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(80)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (outcomes.count("RESERVED"), outcomes.count("budget-exceeded")) == (50, 30)
+    assert made.verify().clean
+    made.close()
+    with pytest.raises(LedgerError, match="closed"):
+        made.reserve("d", cost="1/50", key="late")
+
+
+def test_forked_processes_share_a_ledger(file: Path) -> None:
+    code = (
+        "import sys\nfrom privloss.budget.ledger import Ledger\n"
+        "made = Ledger(sys.argv[1])\nmade.reserve('d', cost='0.01', key=sys.argv[2])\n"
+    )
+    runs = [subprocess.Popen([sys.executable, "-c", code, str(file), f"p{i}"]) for i in range(4)]
+    assert [run.wait() for run in runs] == [0, 0, 0, 0]
+    assert Ledger(str(file)).status("d")["reserved"] == "0.84"
