@@ -476,3 +476,22 @@ def test_work_is_bounded(honest: dict[str, Any]) -> None:
         data = copy.deepcopy(honest)
         _at(data["parameters"], path[:-1])[path[-1]] = value
         assert "must be a whole number" in pl.verify(_signed(data)).reason
+
+
+def test_findings_of_a_second_review() -> None:
+    """Equality is no proof where delta is constant; uneven pairs swap roles; what is not attained has no lower end."""
+    never = {"delta": "0", "epsilon": {"lower": "5", "upper": "6"}}
+    assert not pl.verify(_forged(_plan(pl.PureDP(1.0), 1), never, {"method": "largest"})).holds
+    late = {"delta": "0.5", "epsilon": {"lower": "100", "upper": "101"}}
+    assert not pl.verify(_forged(_plan(pl.ApproxDP(1.0, 0.5), 1), late, {"method": "largest"})).holds
+    uneven = pl.Custom([0.0039, 0.2215, 0.7746], [0.2837, 0.6817, 0.0346])
+    for ask in (lambda p: p.epsilon(1e-6), lambda p: pl.certify(p, delta=1e-6)):
+        with pytest.raises(pl.Unsupported, match="roles"):
+            ask(_plan(uneven, 2, "replace-one"))
+        assert ask(_plan(uneven, 1, "replace-one"))
+    with pytest.raises(Rejected, match="roles"), ctx.workprec(100):
+        plan_pairs(_plan(uneven, 2, "replace-one").to_dict(), "replace-one")
+    assert pl.certify(_plan(pl.NoisyMax(1.0, "laplace"), 1), epsilon=0.0).bound.lower == 0.0
+    bent = pl.TradeOff([0, 0.2, 0.4, 1], [1, 0.7, 0.7 - 0.2 * (1.5 + 2e-9), 0])
+    with pytest.raises(pl.Unsupported, match="convex"):
+        pl.certify(_plan(bent, 1), delta=1e-9)

@@ -153,11 +153,12 @@ def _set_budget(state: State, command: SetBudget) -> Decision:
     return [event]
 
 
-def expired(state: State, now: float) -> list[Event]:
-    """Leases that ran out: a reservation is given back, a started analysis counts as spent."""
+def expired(state: State, command: Reserve) -> list[Event]:
+    """Leases on these datasets that ran out: a reservation is given back, a started analysis counts as spent."""
     found: list[Event] = []
     for key, analysis in state.analyses.items():
-        if analysis.lease < now and analysis.state in (RESERVED, STARTED):
+        here = set(analysis.charges) <= set(command.charges)
+        if here and analysis.lease < command.now and analysis.state in (RESERVED, STARTED):
             kind = "voided" if analysis.state == RESERVED else "committed"
             found.append({"kind": kind, "key": key, "why": "lease expired"})
     return found
@@ -251,7 +252,7 @@ def _move(state: State, command: Move) -> Decision:
 
 def step(state: State, command: Command) -> tuple[list[Event], Refused | None]:
     """Give back what has expired, then decide; applies the events to the state."""
-    events = expired(state, command.now) if isinstance(command, Reserve) else []
+    events = expired(state, command) if isinstance(command, Reserve) else []
     for event in events:
         apply(state, event)
     decision = decide(state, command)

@@ -24,6 +24,7 @@ from privloss.losses.poisson_sample import collect_poisson
 from privloss.losses.samplers import collect_sampler, poisson_replace_one
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
+from privloss.mechanisms.custom import Custom, Tabulated
 from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
 from privloss.mechanisms.exponential import Exponential, NoisyMax
 from privloss.mechanisms.gaussian import Gaussian
@@ -62,6 +63,7 @@ class WorstNeighbours:
 def worst_neighbours(plan: Plan, adjacency: str) -> WorstNeighbours:
     """The losses of every step of the plan, composed."""
     found = Collected()
+    _refuse_swapped_roles(plan, adjacency)
     for mechanism, times in plan.steps:
         _collect(found, mechanism, times, adjacency)
     parts = found.parts()
@@ -85,6 +87,24 @@ def worst_neighbours(plan: Plan, adjacency: str) -> WorstNeighbours:
         theorems=tuple(found.theorems),
         assumptions=tuple(found.assumptions),
     )
+
+
+def _refuse_swapped_roles(plan: Plan, adjacency: str) -> None:
+    """When a record is replaced, the worst order of the two neighbours may change from step to step; composing all
+    steps in one order, then all in the other, covers that only if each pair is its own mirror image, but for one use."""
+    if adjacency != "replace-one":
+        return
+    uneven = [(m, n) for m, n in plan.steps if isinstance(m, (Custom, Tabulated)) and not _mirrored(m)]
+    if sum(n for _, n in uneven) > 1:
+        raise Unsupported(
+            f"{uneven[0][0]!r} under replace-one: neighbours may swap roles from step to step, so several uses need a "
+            "pair that is its own mirror image; give a privacy profile or a trade-off curve, or ask under add-remove."
+        )
+
+
+def _mirrored(mechanism: Custom | Tabulated) -> bool:
+    p, q = (mechanism.p, mechanism.q) if isinstance(mechanism, Custom) else (mechanism.p_above, mechanism.q_above)
+    return sorted(zip(p, q, strict=True)) == sorted(zip(q, p, strict=True))
 
 
 def _unsampled(plan: Plan, adjacency: str) -> ComposedLoss | None:

@@ -30,7 +30,7 @@ from privloss.guarantees.certificates.balls import (
 )
 
 FORMAT = "privloss certificate 1"
-LEAST_BITS, MOST_BITS, MOST_NODES, MOST_PRODUCTS = 53, 16384, 200_000, 200_000_000
+LEAST_BITS, MOST_BITS, MOST_NODES, MOST_PRODUCTS = 53, 8192, 200_000, 200_000_000
 Enclosure = tuple[arb, arb]  # a ball whose members are <= f, and one whose members are >= f
 
 
@@ -84,8 +84,9 @@ class Mixture(Pair):
         if not all(a >= b for _, a, _ in triples for _, _, b in triples):
             self.triples = [(w, -a, -b) for w, a, b in triples]
         need(all(a >= b for _, a, _ in self.triples for _, _, b in self.triples), "the mixture is not ordered")
-        one_side = all(b >= 0 for *_, b in self.triples) or all(b <= 0 for *_, b in self.triples)
-        need(one_side, "the components of Q lie on both sides of 0")  # so |Q(y + iv)| >= cos(reach v / 2) Q(y)
+        # so that |Q(y + iv)| >= cos(reach v / 2) Q(y), and the same for P: neither has zeros in the strip
+        for side in ([a for _, a, _ in self.triples], [b for *_, b in self.triples]):
+            need(all(x >= 0 for x in side) or all(x <= 0 for x in side), "components lie on both sides of 0")
         self.reach = most(abs(x) for _, a, b in self.triples for x in (a, b))
         # arg P - arg Q is between 0 and v * span on Im y = v
         self.span = most(a for _, a, _ in self.triples) + most(-b for *_, b in self.triples)
@@ -386,8 +387,9 @@ def _check(data: Any) -> None:
             0
         ]
         wanted = at if of_epsilon else low
+        # for an epsilon the inequality is strict: where delta is constant, equality would prove nothing
         need(
-            bool(found >= wanted),
+            bool(found > wanted) if of_epsilon else bool(found >= wanted),
             f"lower end, {direction}: delta({(low if of_epsilon else at).str(20)}) is enclosed by {found.str(15)}, "
-            f"which is not surely >= {wanted.str(15)}",
+            f"which is not surely {'>' if of_epsilon else '>='} {wanted.str(15)}",
         )

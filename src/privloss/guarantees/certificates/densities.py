@@ -16,6 +16,7 @@ from privloss.guarantees.certificates.balls import Use, around, given, need, tai
 from privloss.guarantees.certificates.checker import Pair, Table
 from privloss.guarantees.certificates.tables import Rows, above
 
+MOST_INTEGRALS = 10_000
 _CELLS = 512  # of a bound on the variation of a density
 
 
@@ -93,6 +94,10 @@ class Density(Pair):
     ) -> None:
         self.atoms, self.pieces, self.infinite, self.dropped = atoms, pieces, infinite, dropped
         self.missed = missed
+
+    def line(self, c: arb, step: arb, count: int, use: Use) -> list[acb]:
+        need(count <= MOST_INTEGRALS, "too many integrals")
+        return super().line(c, step, count, use)
 
     def mgf(self, z: acb) -> acb:
         total = sum((p * (z * loss).exp() for p, loss in self.atoms), acb(0))

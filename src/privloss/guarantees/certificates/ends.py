@@ -82,7 +82,7 @@ def _settle(function: Callable[[arb], arb], target: arb, x: arb, up: bool) -> Fr
         found = function(ball(at))
         if at == 0 and not up:
             return Fraction(0)
-        if bool(found <= target) if up else bool(found >= target):
+        if bool(found <= target) if up else bool(found > target):
             return at
         value, step = max(value + step if up else value - step, Fraction(0)), 2 * step
     raise Rejected("the end of the claim could not be settled")

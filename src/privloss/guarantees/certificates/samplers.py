@@ -38,6 +38,10 @@ def plan_pairs(data: Any, adjacency: Any) -> Sides:
     except ValueError as problem:
         raise Rejected(f"plan: {problem}") from None
     named = [(_named(mechanism.to_dict(), adjacency), times) for mechanism, times in plan.steps]
+    uneven = sum(times for n, times in named if not n.symmetric)
+    need(
+        adjacency != "replace-one" or uneven <= 1, "plan: roles of neighbours may swap; uneven pairs cannot be composed"
+    )
     upper: dict[str, Steps] = {}
     lower: dict[str, Steps] = {}
     for i, name in enumerate((FORWARD, BACKWARD)):

@@ -192,10 +192,12 @@ def _trade_off_rows(step: dict[str, Any]) -> Rows:
     points = [(x, max(f, g)) for x, f, g in sorted(both)]
     edges = [(y1 - y2, x2 - x1) for (x1, y1), (x2, y2) in itertools.pairwise(points)]
     need(all(p >= 0 for p, _ in edges) and points[0][1] <= 1, "plan: the trade-off curve must fall")
+    steep = all(p1 * q2 >= p2 * q1 for (p1, q1), (p2, q2) in itertools.pairwise(edges))
+    need(steep, "plan: the trade-off curve is not exactly convex, so it is no mechanism's own and")
     rows = [(_ball(p), _ball(q)) for p, q in edges if p > 0]
     only_q = sum((q for p, q in edges if p == 0), Fraction(0))
     text = "f-DP is dominated by the pair whose trade-off curve is f"
-    return Rows(rows, _ball(1 - points[0][1]), _ball(only_q), arb(0), arb(0), text, False)
+    return Rows(rows, _ball(1 - points[0][1]), _ball(only_q), arb(0), arb(0), text, True)
 
 
 def _height(curve: list[tuple[Fraction, Fraction]], x: Fraction) -> Fraction:
@@ -224,6 +226,8 @@ def _profile_rows(step: dict[str, Any]) -> Rows:
         meet = (1 - delta) / (1 + eps.exp())
         crossings = [((d - delta) / (eps.exp() - e.exp()), e, d) for e, d in lines if e < eps]
         nearest = min(crossings, key=lambda x: float(x[0]), default=None)
+        sure = all(c is nearest or bool(c[0] > nearest[0]) for c in crossings) if nearest is not None else True
+        need(sure, "plan: the profile's lines need more precision")
         stop = nearest is None or not nearest[0] < meet
         width = (meet if nearest is None or stop else nearest[0]) - start
         if width > 0:

@@ -1,0 +1,162 @@
+"""How fast the ledger is, against what the disk allows: ``python -m bench.ledger [--seconds S] [--directory D]``.
+
+Every reservation is durable before it is answered, so one writer cannot be faster than the disk can sync. The first row
+is that speed; the others are also given as a ratio to it. The second table times `reserve` with a short and a long
+history; the two ledgers take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+from tests.ledger.postgres import Server
+
+from privloss.budget.grouping import GroupedStore
+from privloss.budget.ledger import Ledger
+from privloss.budget.sqlite import SqliteStore
+from privloss.budget.state import Event, State, apply
+from privloss.budget.store import GENESIS, Store, canonical, chain
+
+COST = "1e-6"
+SHORT, LONG = 10**2, 10**5
+
+
+def syncs(directory: Path, seconds: float) -> float:
+    """Writes of 4 KiB, each synced, per second."""
+    block, count = os.urandom(4096), 0
+    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+        begun = time.perf_counter()
+        while (took := time.perf_counter() - begun) < seconds:
+            file.write(block)
+            os.fsync(file.fileno())
+            count += 1
+    return count / took
+
+
+def made(store: Store) -> Ledger:
+    ledger = Ledger(store=store)
+    ledger.add_dataset("d", adjacency="add-remove")
+    ledger.set_budget("d", currency="pure", cap="1000")
+    return ledger
+
+
+def reservations(ledger: Ledger, clients: int, seconds: float) -> float:
+    """Reservations per second by some threads, each with a connection of its own."""
+    counts, number = [0] * clients, itertools.count()
+    begun = time.perf_counter()
+
+    def ask(who: int) -> None:
+        while time.perf_counter() - begun < seconds:
+            ledger.reserve("d", cost=COST, key=f"key {next(number)}")
+            counts[who] += 1
+
+    threads = [threading.Thread(target=ask, args=(who,)) for who in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / (time.perf_counter() - begun)
+
+
+def aged(path: Path, events: int) -> Ledger:
+    """A ledger with a long history: three events for each committed key, written in one transaction."""
+    ledger = made(SqliteStore(path, create=True))
+    store, state, now = ledger.store, State(), time.time()
+    with store.transaction() as cursor:
+        rows = list(store.events(cursor))
+        for _, _, body, _ in rows:
+            apply(state, json.loads(body))
+        previous, seq = rows[-1][3] if rows else GENESIS, len(rows)
+        links = []
+        for key in (f"old {i}" for i in range((events - seq) // 3)):
+            charges = {"d": {"epsilon": COST}}
+            held: Event = {"kind": "reserved", "key": key, "request": key, "analyst": "", "lease": now + 3600}
+            for event in (
+                {**held, "charges": charges},
+                {"kind": "started", "key": key},
+                {"kind": "committed", "key": key},
+            ):
+                apply(state, event)
+                body = canonical({**event, "at": now})
+                seq, link = seq + 1, chain(previous, body)
+                links.append((seq, previous, body, link))
+                previous = link
+        cursor.executemany("INSERT INTO event (seq, previous, body, hash) VALUES (?, ?, ?, ?)", links)
+        store.write_all(cursor, state)
+    audit = ledger.verify()
+    if not audit.clean:
+        raise SystemExit(f"the history is not valid: {audit.problems}")
+    return ledger
+
+
+def turns(ledgers: list[Ledger], seconds: float) -> list[list[float]]:
+    """Seconds that each `reserve` took, the ledgers taking turns."""
+    found: list[list[float]] = [[] for _ in ledgers]
+    begun = time.perf_counter()
+    for number in itertools.count():
+        for ledger, times in zip(ledgers, found, strict=True):
+            start = time.perf_counter()
+            ledger.reserve("d", cost=COST, key=f"new {number}")
+            times.append(time.perf_counter() - start)
+        if time.perf_counter() - begun > seconds:
+            break
+    return found
+
+
+def measure(directory: Path, server: Server, seconds: float) -> list[tuple[str, float]]:
+    """The rows of the first table; the disk is measured between all others and its median counts."""
+    from privloss.budget.postgres import PostgresStore
+
+    stores: list[tuple[str, int, Callable[[], Store]]] = [
+        ("SQLite, 1 client", 1, lambda: SqliteStore(directory / "one.db", create=True)),
+        ("SQLite, group commit, 64 threads", 64, lambda: GroupedStore(SqliteStore(directory / "g.db", create=True))),
+    ]
+    for clients in (1, 8, 24):
+        name = f"PostgreSQL, {clients} client{'s' if clients > 1 else ''}"
+        stores.append((name, clients, lambda n=clients: PostgresStore(server.fresh(f"bench{n}"), create=True)))  # type: ignore[misc]
+    disk, rows = [syncs(directory, seconds / 2)], []
+    for name, clients, make in stores:
+        ledger = made(make())
+        rows.append((name, reservations(ledger, clients, seconds)))
+        if Fraction(ledger.status("d")["reserved"]) <= 0:
+            raise SystemExit(f"{name}: nothing was reserved")
+        ledger.close()
+        disk.append(syncs(directory, seconds / 2))
+    return [("4 KiB write and fsync", statistics.median(disk)), *rows]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=4, help="for each measurement")
+    parser.add_argument("--directory", help="on the disk to measure; PostgreSQL's is the temporary directory")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="privloss-bench-", dir=given.directory) as name:
+        server = Server()
+        try:
+            rows = measure(Path(name), server, given.seconds)
+        finally:
+            server.stop()
+        print("| | per second | ratio to fsync |\n|---|---|---|")
+        for what, rate in rows:
+            print(f"| {what} | {rate:.0f} | {rate / rows[0][1]:.2f} |")
+        ledgers = [aged(Path(name) / f"{events}.db", events) for events in (SHORT, LONG)]
+        found = [statistics.median(times) for times in turns(ledgers, given.seconds)]
+        for ledger in ledgers:
+            ledger.close()
+    print("\n| events of history | reserve, median ms | ratio |\n|---|---|---|")
+    for events, median in zip((SHORT, LONG), found, strict=True):
+        print(f"| {events} | {median * 1e3:.2f} | {median / found[0]:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""One test for each safeguard of the ledger; `python -m tests.ledger.mutations` shows that each is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from privloss.budget.amounts import BITS
+from privloss.budget.grouping import GroupedStore
+from privloss.budget.ledger import Ledger, RefusedError
+from privloss.budget.pool import Pool
+from privloss.budget.sqlite import SqliteStore
+from privloss.budget.store import LedgerError, canonical, chain
+from tests.ledger.postgres import Server
+
+
+@pytest.fixture
+def ledger(place: str) -> Ledger:
+    made = Ledger.create(place)
+    for name in ("one", "two"):
+        made.add_dataset(name, adjacency="add-remove")
+        made.set_budget(name, currency="pure", cap="1")
+    return made
+
+
+def _answer(ask: Callable[[], object]) -> str:
+    """The state, the reason of a refusal, or the error."""
+    try:
+        return str(getattr(ask(), "state", "?"))
+    except RefusedError as refusal:
+        return refusal.refused.reason.code
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem}"
+
+
+def _overtaken(place: str, at: str, first: tuple[str, str], second: tuple[str, str]) -> list[str]:
+    """Two clients reserve (dataset, cost). The first pauses before a statement until the second is done or waits."""
+    reached, goes_on, done = threading.Event(), threading.Event(), threading.Event()
+    answers = ["", ""]
+    clients = [Ledger(place), Ledger(place)]
+
+    def pause(statement: str) -> None:
+        if statement.startswith(at) and not reached.is_set():
+            reached.set()
+            goes_on.wait(30)
+
+    def ask(who: int, dataset: str, cost: str) -> None:
+        answers[who] = _answer(lambda: clients[who].reserve(dataset, cost=cost, key=f"client {who}"))
+
+    def ask_second() -> None:
+        ask(1, *second)
+        done.set()
+
+    clients[0].store.boundary = pause  # type: ignore[method-assign]
+    threads = [threading.Thread(target=ask, args=(0, *first)), threading.Thread(target=ask_second)]
+    threads[0].start()
+    assert reached.wait(30)
+    threads[1].start()
+    done.wait(1)  # a client that is held back does not finish, however long this is
+    goes_on.set()
+    for thread in threads:
+        thread.join(60)
+    return answers
+
+
+def test_the_second_of_two_writers_sees_what_the_first_wrote(ledger: Ledger, place: str) -> None:
+    answers = _overtaken(place, "INSERT INTO balance", ("one", "0.6"), ("one", "0.6"))
+    assert answers == ["RESERVED", "budget-exceeded"]
+    assert ledger.status("one")["reserved"] == "0.6"
+    assert ledger.verify().clean
+
+
+def test_two_writers_extend_one_chain(ledger: Ledger, place: str) -> None:
+    answers = _overtaken(place, "INSERT INTO event", ("one", "0.6"), ("two", "0.6"))
+    assert answers == ["RESERVED", "RESERVED"]
+    assert ledger.verify().clean
+
+
+def test_the_database_itself_holds_the_cap(ledger: Ledger) -> None:
+    for units in ("cap_units + 1", "-1"):
+        with pytest.raises(LedgerError, match="refused the change"), ledger.store.transaction() as cursor:
+            cursor.execute(f"UPDATE balance SET total_units = {units}")
+    assert ledger.verify().clean
+
+
+def test_the_database_itself_keeps_events(ledger: Ledger, place: str) -> None:
+    changes = ["UPDATE event SET body = '{}' WHERE seq = 1", "DELETE FROM event WHERE seq = 2"]
+    for change in [*changes, "TRUNCATE event"] if "://" in place else changes:
+        with pytest.raises(LedgerError, match="append-only"), ledger.store.transaction() as cursor:
+            cursor.execute(change)
+    assert ledger.verify().clean
+
+
+def test_commits_of_sqlite_are_synced(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "privloss.db", create=True)
+    with store.pool.taken() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    store.close()
+
+
+def test_commits_of_postgresql_are_synced(server: Server) -> None:
+    place = server.fresh("careless")
+    with psycopg.connect(place, autocommit=True) as raw:
+        raw.execute("ALTER DATABASE careless SET synchronous_commit = off")
+    with Ledger.create(place).store.transaction() as cursor:
+        assert cursor.execute("SHOW synchronous_commit").fetchone() == ("on",)
+
+
+def test_a_group_is_answered_after_its_commit(tmp_path: Path) -> None:
+    plain = SqliteStore(tmp_path / "privloss.db", create=True)
+    made = Ledger(store=GroupedStore(plain))
+    made.add_dataset("d", adjacency="add-remove")
+    made.set_budget("d", currency="pure", cap="1")
+
+    def fail(statement: str) -> None:
+        if statement == "COMMIT":
+            raise LedgerError("the disk is full.")
+
+    plain.boundary = fail  # type: ignore[method-assign]
+    assert _answer(lambda: made.reserve("d", cost="0.5", key="k")) == "LedgerError: the disk is full."
+    del plain.boundary
+    assert made.status("d")["reserved"] == "0"
+
+
+def test_a_forked_child_makes_its_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(object)
+    with pool.taken() as first:
+        pass
+    with pool.taken() as again:
+        assert again is first
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pool.taken() as other:
+        assert other is not first
+
+
+def test_only_held_datasets_have_leases_collected(place: str) -> None:
+    now = [1000.0]
+    made = Ledger.create(place)
+    made.clock = lambda: now[0]
+    for name in ("one", "two"):
+        made.add_dataset(name, adjacency="add-remove")
+        made.set_budget(name, currency="pure", cap="1")
+    made.reserve(["one", "two"], cost="0.5", key="late", lease=1)
+    now[0] += 10
+    assert _answer(lambda: made.reserve("one", cost="0.6", key="k1")) == "budget-exceeded"
+    assert _answer(lambda: made.reserve(["one", "two"], cost="0.6", key="k2")) == "RESERVED"
+    assert made.verify().clean
+
+
+# -- an auditor sees what the database could not refuse ----------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Events 1 and 2 set up, 3 and 4 are reservations."""
+    path = tmp_path / "privloss.db"
+    made = Ledger.create(str(path))
+    made.add_dataset("d", adjacency="add-remove")
+    made.set_budget("d", currency="pure", cap="1")
+    for key in ("a", "b"):
+        made.reserve("d", cost="0.5", key=key, analyst="ann")
+    made.close()
+    return path
+
+
+def _forge(path: Path, seq: int, old: str, new: str, links: int) -> None:
+    """Change an event, and hash it and the next ones again, so that some links fit."""
+    with sqlite3.connect(path) as raw:
+        raw.execute("DROP TRIGGER event_no_update")
+        previous, body = raw.execute("SELECT previous, body FROM event WHERE seq = ?", [seq]).fetchone()
+        assert old in body
+        raw.execute("UPDATE event SET body = ? WHERE seq = ?", [body.replace(old, new), seq])
+        for number in range(seq, seq + links):
+            (body,) = raw.execute("SELECT body FROM event WHERE seq = ?", [number]).fetchone()
+            link = chain(previous, body)
+            raw.execute("UPDATE event SET previous = ?, hash = ? WHERE seq = ?", [previous, link, number])
+            previous = link
+
+
+@pytest.mark.parametrize(("links", "says"), [(0, "event 3: its hash"), (1, "event 4: its hash")])
+def test_the_chain_shows_a_forged_event(file: Path, links: int, says: str) -> None:
+    with sqlite3.connect(file) as raw:
+        (body,) = raw.execute("SELECT body FROM event WHERE seq = 3").fetchone()
+    at = json.loads(body)["at"]  # nothing else depends on the time
+    _forge(file, 3, f'"at":{at!r}', '"at":1.0', links)
+    assert says in Ledger(str(file)).verify().problems[0]
+
+
+def test_an_audit_holds_the_cap_at_every_event(file: Path) -> None:
+    _forge(file, 4, '"0.5"', '"0.75"', 1)
+    with sqlite3.connect(file) as raw:
+        raw.execute("PRAGMA ignore_check_constraints = ON")
+        raw.execute("UPDATE balance SET reserved = '5/4', total_units = ?", [5 * 2**BITS // 4])
+        raw.execute("UPDATE analysis SET charges = ? WHERE key = 'b'", [canonical({"d": {"epsilon": "0.75"}})])
+    assert Ledger(str(file)).verify().problems == ("event 4: everyone on 'd' exceeds the cap in epsilon",)
+
+
+def test_an_audit_compares_the_tables(file: Path) -> None:
+    with sqlite3.connect(file) as raw:
+        raw.execute("UPDATE balance SET committed = reserved, reserved = '0/1'")
+    assert "balances" in Ledger(str(file)).verify().problems[0]
