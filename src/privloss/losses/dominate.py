@@ -90,8 +90,8 @@ def worst_neighbours(plan: Plan, adjacency: str) -> WorstNeighbours:
 
 
 def _refuse_swapped_roles(plan: Plan, adjacency: str) -> None:
-    """When a record is replaced, the worst order of the two neighbours may change from step to step; composing all
-    steps in one order, then all in the other, covers that only if each pair is its own mirror image, but for one use."""
+    """When a record is replaced, the worst order of the two neighbours may change from step to step. Composing all
+    steps in one order, then all in the other, covers that only if all pairs but one use are their own mirror images."""
     if adjacency != "replace-one":
         return
     uneven = [(m, n) for m, n in plan.steps if isinstance(m, (Custom, Tabulated)) and not _mirrored(m)]
