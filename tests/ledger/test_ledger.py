@@ -99,6 +99,46 @@ def test_keys_take_effect_once(ledger: Ledger) -> None:
         assert _reason(refused) == "key-reused"
 
 
+def test_two_clients_at_once(place: str) -> None:
+    """One key on different datasets, and one dataset added twice, at the same moment."""
+    first = Ledger.create(place)
+    for name in ("d", "e"):
+        first.add_dataset(name, adjacency="add-remove")
+        first.set_budget(name, currency="pure", cap="1")
+    for attempt in range(8):
+        outcomes: list[str] = []
+        barrier = threading.Barrier(2)
+
+        def ask(name: str, attempt: int = attempt, outcomes: list[str] = outcomes, barrier: Any = barrier) -> None:
+            other = Ledger(place)
+            barrier.wait()
+            try:
+                other.add_dataset(f"new{attempt}", adjacency="add-remove")
+                outcomes.append(other.reserve(name, cost="1/100", key=f"k{attempt}").state)
+            except RefusedError as problem:
+                outcomes.append(problem.refused.reason.code)
+
+        threads = [threading.Thread(target=ask, args=(name,)) for name in ("d", "e")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(outcomes) == ["RESERVED", "key-reused"]
+    assert first.verify().clean
+    made = [json.loads(line)["body"] for line in first.export()]
+    assert sum(event["kind"] == "dataset" for event in made) == 10
+
+
+def test_quote_needs_a_budget(place: str) -> None:
+    made = Ledger.create(place)
+    made.add_dataset("bare", adjacency="add-remove")
+    with pytest.raises(pl.InvalidInput, match="no budget"):
+        made.quote("bare", cost="1")
+    with pytest.raises(RefusedError) as refused:
+        made.reserve("bare", cost="1", key="k")
+    assert _reason(refused) == "no-budget"
+
+
 def test_leases(place: str) -> None:
     now = [1000.0]
     made = Ledger.create(place)

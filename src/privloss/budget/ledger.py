@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from privloss.budget import audit, places
-from privloss.budget.amounts import show
+from privloss.budget.amounts import read, show
 from privloss.budget.decide import AddDataset, Command, Freeze, Move, Refused, Reserve, SetBudget
 from privloss.budget.filters import Filter
 from privloss.budget.state import COMMITTED, EVERYONE, STARTED, VOIDED, Charges, Dataset, charges_to_json
@@ -107,6 +107,8 @@ class Ledger:
         found = {}
         for name, parts in charges.items():
             dataset = self._dataset(name)
+            if dataset.filter is None:
+                raise InvalidInput(f"dataset = {name!r}: has no budget; set one with: privloss ledger budget set")
             left = {part: dataset.balances[(EVERYONE, part)].remaining - amount for part, amount in parts.items()}
             fits = not dataset.frozen and adjacency in (None, dataset.adjacency) and min(left.values()) >= 0
             found[name] = {"charged": _shown(parts), "remaining": _shown(left), "fits": fits}
@@ -130,8 +132,15 @@ class Ledger:
         seconds = check.number("lease", lease, low=0, high=1e9, above=True)
         charges, adjacency = self._charges(datasets, plan, cost, cost_delta)
         body = None if plan is None else plan.to_dict()
-        request = canonical({"charges": charges_to_json(charges), "plan": body, "analyst": owner})
-        digest = hashlib.sha256(request.encode()).hexdigest()
+        # what was asked, not what it was priced at: prices may become sharper in later releases
+        asked = {
+            "datasets": sorted(charges),
+            "plan": body,
+            "analyst": owner,
+            "cost": None if cost is None else show(read("cost", cost)),
+        }
+        asked["cost_delta"] = None if cost_delta is None else show(read("cost-delta", cost_delta))
+        digest = hashlib.sha256(canonical(asked).encode()).hexdigest()
         command = Reserve(name, digest, charges, adjacency, owner, seconds, self.clock(), body)
         return self._reservation(self._run(command), name)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from privloss.budget.decide import Command
 from privloss.budget.pool import Pool
-from privloss.budget.store import LedgerError, Store
+from privloss.budget.store import LedgerError, Outcome, Store
 from privloss.errors import MissingExtra
 
 _HOLD = " FOR UPDATE"
+_TRIES = 3
 
 
 def _psycopg() -> Any:
@@ -57,6 +59,13 @@ class PostgresStore(Store):
         found = self._driver.connect(self.url, autocommit=True, connect_timeout=10)
         found.execute("SET synchronous_commit = on")
         return found
+
+    def run(self, command: Command, now: float) -> Outcome:
+        """Two clients that use one key at once: the second asks again, and finds what the first did."""
+        for _ in range(_TRIES):
+            with suppress(Conflict):
+                return super().run(command, now)
+        return super().run(command, now)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:

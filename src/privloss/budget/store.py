@@ -16,7 +16,7 @@ from fractions import Fraction
 from importlib import resources
 from typing import Any
 
-from privloss.budget.decide import Command, Move, Refused, Reserve, step
+from privloss.budget.decide import AddDataset, Command, Move, Refused, Reserve, step
 from privloss.budget.filters import Filter
 from privloss.budget.state import (
     EVERYONE,
@@ -108,7 +108,10 @@ class Store(ABC):
 
     def _load(self, cursor: Any, command: Command) -> State:
         names = self._names(cursor, command)
-        self.lock(cursor, names)
+        if isinstance(command, AddDataset):  # there is no row to hold yet: two clients must not both make one
+            self.lock_head(cursor)
+        else:
+            self.lock(cursor, names)
         state = State({name: found for name in names if (found := self.dataset(cursor, name)) is not None})
         if isinstance(command, (Reserve, Move)):
             for row in self.execute(cursor, f"{_ANALYSIS} WHERE key = ?", [command.key]).fetchall():
