@@ -18,24 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+BROKEN = -1  # no test failed, but pytest did
 COPY = "PRIVLOSS_COPY"  # where the tests must find the sources
 TESTS = ("tests/ledger/test_safeguards.py", "tests/ledger/test_ledger.py")
-_BUDGET = "privloss/budget"
-_SQLITE, _POSTGRES = f"{_BUDGET}/migrations/sqlite/0001.sql", f"{_BUDGET}/migrations/postgres/0001.sql"
+_SQLITE, _POSTGRES = "migrations/sqlite/0001.sql", "migrations/postgres/0001.sql"
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One safeguard taken out: every `old` in a file becomes `new`."""
+    """One safeguard taken out: every `old` in a file becomes `new`. `test` is tried first, then all tests."""
 
     name: str
     file: str
     old: str
     new: str
-
-
-def _without(name: str, file: str, text: str) -> Mutant:
-    return Mutant(name, file, text, "")
+    test: str
 
 
 _DECIDED = """
@@ -47,36 +44,84 @@ _ANSWERED = """
             return
 """
 MUTANTS = (
-    Mutant("sqlite: BEGIN for BEGIN IMMEDIATE", f"{_BUDGET}/sqlite.py", '"BEGIN IMMEDIATE"', '"BEGIN"'),
-    Mutant("sqlite: commits not synced", f"{_BUDGET}/sqlite.py", "synchronous = FULL", "synchronous = OFF"),
-    _without("sqlite: no CHECK of the cap", _SQLITE, ",\n  CHECK (total_units <= cap_units)"),
-    _without("sqlite: no CHECK of the sign", _SQLITE, " CHECK (total_units >= 0)"),
-    Mutant("sqlite: events can be changed", _SQLITE, "BEFORE UPDATE ON event BEGIN", "BEFORE UPDATE ON meta BEGIN"),
-    Mutant("sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event BEGIN", "BEFORE DELETE ON analysis BEGIN"),
-    Mutant("postgresql: no FOR UPDATE", f"{_BUDGET}/postgres.py", '_HOLD = " FOR UPDATE"', '_HOLD = ""'),
-    Mutant("postgresql: datasets not held", f"{_BUDGET}/postgres.py", "name = ?{_HOLD}", "name = ?"),
-    Mutant("postgresql: head not held", f"{_BUDGET}/postgres.py", "'head'{_HOLD}", "'head'"),
-    Mutant("postgresql: commits not synced", f"{_BUDGET}/postgres.py", '"SET synchronous_commit = on"', '"SELECT 1"'),
-    _without("postgresql: no CHECK of the cap", _POSTGRES, ",\n  CHECK (total_units <= cap_units)"),
-    _without("postgresql: no CHECK of the sign", _POSTGRES, " CHECK (total_units >= 0)"),
-    Mutant("postgresql: events can be changed", _POSTGRES, "UPDATE OR DELETE OR TRUNCATE", "DELETE OR TRUNCATE"),
-    Mutant("postgresql: events can be deleted", _POSTGRES, "UPDATE OR DELETE OR TRUNCATE", "UPDATE OR TRUNCATE"),
-    Mutant("postgresql: events can be truncated", _POSTGRES, "UPDATE OR DELETE OR TRUNCATE", "UPDATE OR DELETE"),
-    _without("audit: hashes not compared", f"{_BUDGET}/audit.py", " or chain(before, body) != link"),
-    _without("audit: links not compared", f"{_BUDGET}/audit.py", "before != previous or "),
-    Mutant("audit: caps not compared", f"{_BUDGET}/audit.py", "over = exceeded(state)", "over = list[str]()"),
-    Mutant("audit: tables not compared", f"{_BUDGET}/audit.py", "problems += differences(state, tables)", "pass"),
-    Mutant("rules: cap not compared", f"{_BUDGET}/decide.py", "if over > 0:", "if over > 10**9:"),
-    Mutant("rules: keys not compared", f"{_BUDGET}/decide.py", "if known.request == command.request:", "if True:"),
-    Mutant("rules: void after start", f"{_BUDGET}/decide.py", "VOIDED: (RESERVED,)}", "VOIDED: (RESERVED, STARTED)}"),
     Mutant(
-        "leases: collected without a lock",
-        f"{_BUDGET}/store.py",
-        "if set(late.charges) <= set(names):",
-        "if set(late.charges) & set(names):",
+        "sqlite: BEGIN for BEGIN IMMEDIATE", "sqlite.py", '"BEGIN IMMEDIATE"', '"BEGIN"', "sees_what_the_first_wrote"
     ),
-    Mutant("group commit: answers before the commit", f"{_BUDGET}/grouping.py", _DECIDED, _DECIDED + _ANSWERED),
-    Mutant("pool: connections shared with a fork", f"{_BUDGET}/pool.py", "self._process != os.getpid()", "False"),
+    Mutant("sqlite: commits not synced", "sqlite.py", "synchronous = FULL", "synchronous = OFF", "commits_of_sqlite"),
+    Mutant("sqlite: no CHECK of the cap", _SQLITE, ",\n  CHECK (total_units <= cap_units)", "", "holds_the_cap"),
+    Mutant("sqlite: no CHECK of the sign", _SQLITE, " CHECK (total_units >= 0)", "", "holds_the_cap"),
+    Mutant("sqlite: events can be changed", _SQLITE, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
+    Mutant(
+        "sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON analysis", "keeps_events"
+    ),
+    Mutant(
+        "postgresql: no FOR UPDATE", "postgres.py", '_HOLD = " FOR UPDATE"', '_HOLD = ""', "sees_what_the_first_wrote"
+    ),
+    Mutant("postgresql: datasets not held", "postgres.py", "name = ?{_HOLD}", "name = ?", "sees_what_the_first_wrote"),
+    Mutant("postgresql: head not held", "postgres.py", "'head'{_HOLD}", "'head'", "extend_one_chain"),
+    Mutant(
+        "postgresql: head not held by a new dataset",
+        "store.py",
+        "if isinstance(command, AddDataset):",
+        "if False:",
+        "added_twice",
+    ),
+    Mutant(
+        "postgresql: commits not synced",
+        "postgres.py",
+        '"SET synchronous_commit = on"',
+        '"SELECT 1"',
+        "commits_of_postgresql",
+    ),
+    Mutant("postgresql: no CHECK of the cap", _POSTGRES, ",\n  CHECK (total_units <= cap_units)", "", "holds_the_cap"),
+    Mutant("postgresql: no CHECK of the sign", _POSTGRES, " CHECK (total_units >= 0)", "", "holds_the_cap"),
+    Mutant(
+        "postgresql: events can be changed",
+        _POSTGRES,
+        "UPDATE OR DELETE OR TRUNCATE",
+        "DELETE OR TRUNCATE",
+        "keeps_events",
+    ),
+    Mutant(
+        "postgresql: events can be deleted",
+        _POSTGRES,
+        "UPDATE OR DELETE OR TRUNCATE",
+        "UPDATE OR TRUNCATE",
+        "keeps_events",
+    ),
+    Mutant(
+        "postgresql: events can be truncated",
+        _POSTGRES,
+        "UPDATE OR DELETE OR TRUNCATE",
+        "UPDATE OR DELETE",
+        "keeps_events",
+    ),
+    Mutant("audit: hashes not compared", "audit.py", " or chain(before, body) != link", "", "forged_event"),
+    Mutant("audit: links not compared", "audit.py", "before != previous or ", "", "forged_event"),
+    Mutant("audit: caps not compared", "audit.py", "over = exceeded(state)", "over = list[str]()", "at_every_event"),
+    Mutant(
+        "audit: tables not compared",
+        "audit.py",
+        "problems += differences(state, tables)",
+        "pass",
+        "compares_the_tables",
+    ),
+    Mutant("rules: cap not compared", "decide.py", "if over > 0:", "if over > 10**9:", "eleven_elevenths"),
+    Mutant(
+        "rules: keys not compared",
+        "decide.py",
+        "if known.request == command.request:",
+        "if True:",
+        "keys_take_effect_once",
+    ),
+    Mutant(
+        "rules: void after start", "decide.py", "VOIDED: (RESERVED,)}", "VOIDED: (RESERVED, STARTED)}", "test_states"
+    ),
+    Mutant("rules: leases of datasets not held", "decide.py", "if here and ", "if ", "only_held_datasets"),
+    Mutant(
+        "group commit: answers before the commit", "grouping.py", _DECIDED, _DECIDED + _ANSWERED, "after_its_commit"
+    ),
+    Mutant("pool: connections shared with a fork", "pool.py", "self._process != os.getpid()", "False", "forked_child"),
 )
 
 
@@ -88,35 +133,40 @@ def pytest_configure() -> None:
         raise RuntimeError(f"{privloss.__file__} is not in {os.environ[COPY]}")
 
 
-def run(mutant: Mutant | None, tests: tuple[str, ...]) -> tuple[int, str]:
+def run(mutant: Mutant | None, only: str = "") -> tuple[int, str]:
     """The exit code of pytest against a copy with one safeguard taken out (None: with all), and the failing test."""
     with tempfile.TemporaryDirectory(prefix="privloss-mutant-") as home:
         source = Path(home).resolve() / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
         if mutant is not None:
-            path = source / mutant.file
+            path = source / "privloss" / "budget" / mutant.file
             text = path.read_text()
             if mutant.old not in text:
                 raise SystemExit(f"{mutant.name}: {mutant.old!r} is not in {mutant.file}")
             path.write_text(text.replace(mutant.old, mutant.new))
         environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", COPY: str(source)}
-        call = [sys.executable, "-m", "pytest", *tests, "-x", "-q", "-p", "no:cacheprovider", "-p", __spec__.name]
+        call = [sys.executable, "-m", "pytest", *TESTS, "-k", only, "-x", "-q"]
+        call += ["-p", "no:cacheprovider", "-p", "tests.ledger.mutations"]
         ended = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    failed = re.search(r"^(?:FAILED|ERROR) \S+::(\S+)", ended.stdout, re.MULTILINE)
-    return ended.returncode, failed[1] if failed else (ended.stdout + ended.stderr).strip()[-300:]
+    failed = re.search(r"^FAILED \S+::(\S+)", ended.stdout, re.MULTILINE)
+    if failed is None and ended.returncode != 0:
+        return BROKEN, (ended.stdout + ended.stderr).strip()[-300:]
+    return ended.returncode, failed[1] if failed else ""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="mutants with this in their name")
     chosen = [mutant for mutant in MUTANTS if parser.parse_args().only in mutant.name]
-    code, said = run(None, TESTS)
+    code, said = run(None)
     print(f"{'control passes' if code == 0 else 'CONTROL FAILS: ' + said}", flush=True)
     bad = code != 0
     for mutant in chosen:
         begun = time.monotonic()
-        code, said = run(mutant, TESTS)
-        verdict = {0: "SURVIVED", 1: "killed"}.get(code, f"BROKEN (pytest ends with {code})")
+        code, said = run(mutant, mutant.test)
+        if code == 0:
+            code, said = run(mutant)
+        verdict = {0: "SURVIVED", 1: "killed"}.get(code, "BROKEN")
         bad |= verdict != "killed"
         by = f"by {said}" if verdict == "killed" else "" if code == 0 else said
         print(f"{verdict:9} {mutant.name:42} {time.monotonic() - begun:4.1f} s  {by}", flush=True)

@@ -20,6 +20,8 @@ from privloss.budget.sqlite import SqliteStore
 from privloss.budget.store import LedgerError, canonical, chain
 from tests.ledger.postgres import Server
 
+Ask = Callable[[Ledger], object]
+
 
 @pytest.fixture
 def ledger(place: str) -> Ledger:
@@ -40,26 +42,33 @@ def _answer(ask: Callable[[], object]) -> str:
         return f"{type(problem).__name__}: {problem}"
 
 
-def _overtaken(place: str, at: str, first: tuple[str, str], second: tuple[str, str]) -> list[str]:
-    """Two clients reserve (dataset, cost). The first pauses before a statement until the second is done or waits."""
+def _overtaken(place: str, at: str, first: Ask, second: Ask) -> tuple[list[str], list[int]]:
+    """Two clients at once; the first pauses before a statement until the second is done or waits.
+
+    Returns their answers, and how many transactions each has begun.
+    """
     reached, goes_on, done = threading.Event(), threading.Event(), threading.Event()
-    answers = ["", ""]
+    answers, begun = ["", ""], [0, 0]
     clients = [Ledger(place), Ledger(place)]
 
     def pause(statement: str) -> None:
+        begun[0] += statement == "BEGIN"
         if statement.startswith(at) and not reached.is_set():
             reached.set()
             goes_on.wait(30)
 
-    def ask(who: int, dataset: str, cost: str) -> None:
-        answers[who] = _answer(lambda: clients[who].reserve(dataset, cost=cost, key=f"client {who}"))
+    def count(statement: str) -> None:
+        begun[1] += statement == "BEGIN"
+
+    def ask_first() -> None:
+        answers[0] = _answer(lambda: first(clients[0]))
 
     def ask_second() -> None:
-        ask(1, *second)
+        answers[1] = _answer(lambda: second(clients[1]))
         done.set()
 
-    clients[0].store.boundary = pause  # type: ignore[method-assign]
-    threads = [threading.Thread(target=ask, args=(0, *first)), threading.Thread(target=ask_second)]
+    clients[0].store.boundary, clients[1].store.boundary = pause, count  # type: ignore[method-assign]
+    threads = [threading.Thread(target=ask_first), threading.Thread(target=ask_second)]
     threads[0].start()
     assert reached.wait(30)
     threads[1].start()
@@ -67,19 +76,39 @@ def _overtaken(place: str, at: str, first: tuple[str, str], second: tuple[str, s
     goes_on.set()
     for thread in threads:
         thread.join(60)
-    return answers
+    return answers, begun
+
+
+def _reserves(dataset: str, key: str) -> Ask:
+    return lambda client: client.reserve(dataset, cost="0.6", key=key)
 
 
 def test_the_second_of_two_writers_sees_what_the_first_wrote(ledger: Ledger, place: str) -> None:
-    answers = _overtaken(place, "INSERT INTO balance", ("one", "0.6"), ("one", "0.6"))
+    answers, _ = _overtaken(place, "INSERT INTO balance", _reserves("one", "a"), _reserves("one", "b"))
     assert answers == ["RESERVED", "budget-exceeded"]
     assert ledger.status("one")["reserved"] == "0.6"
     assert ledger.verify().clean
 
 
 def test_two_writers_extend_one_chain(ledger: Ledger, place: str) -> None:
-    answers = _overtaken(place, "INSERT INTO event", ("one", "0.6"), ("two", "0.6"))
+    answers, begun = _overtaken(place, "INSERT INTO event", _reserves("one", "a"), _reserves("two", "b"))
     assert answers == ["RESERVED", "RESERVED"]
+    assert begun == [1, 1]  # nobody had to ask again
+    assert ledger.verify().clean
+
+
+def test_a_dataset_added_twice_keeps_its_spends(ledger: Ledger, place: str) -> None:
+    def add(client: Ledger) -> None:
+        client.add_dataset("new", adjacency="add-remove")
+
+    def add_and_spend(client: Ledger) -> object:
+        add(client)
+        client.set_budget("new", currency="pure", cap="1")
+        return client.reserve("new", cost="0.6", key="k")
+
+    answers, _ = _overtaken(place, "INSERT INTO dataset", add, add_and_spend)
+    assert answers[1] == "RESERVED"
+    assert ledger.status("new")["reserved"] == "0.6"
     assert ledger.verify().clean
 
 
@@ -151,6 +180,7 @@ def test_only_held_datasets_have_leases_collected(place: str) -> None:
     made.reserve(["one", "two"], cost="0.5", key="late", lease=1)
     now[0] += 10
     assert _answer(lambda: made.reserve("one", cost="0.6", key="k1")) == "budget-exceeded"
+    assert _answer(lambda: made.reserve("two", cost="0.5", key="late")) == "key-reused"
     assert _answer(lambda: made.reserve(["one", "two"], cost="0.6", key="k2")) == "RESERVED"
     assert made.verify().clean
 
