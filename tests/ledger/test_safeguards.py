@@ -6,8 +6,9 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -170,7 +171,7 @@ def test_a_forked_child_makes_its_own_connections(monkeypatch: pytest.MonkeyPatc
         assert other is not first
 
 
-def test_only_held_datasets_have_leases_collected(place: str) -> None:
+def test_expired_leases_over_several_datasets_are_collected(place: str) -> None:
     now = [1000.0]
     made = Ledger.create(place)
     made.clock = lambda: now[0]
@@ -179,9 +180,14 @@ def test_only_held_datasets_have_leases_collected(place: str) -> None:
         made.set_budget(name, currency="pure", cap="1")
     made.reserve(["one", "two"], cost="0.5", key="late", lease=1)
     now[0] += 10
-    assert _answer(lambda: made.reserve("one", cost="0.6", key="k1")) == "budget-exceeded"
     assert _answer(lambda: made.reserve("two", cost="0.5", key="late")) == "key-reused"
-    assert _answer(lambda: made.reserve(["one", "two"], cost="0.6", key="k2")) == "RESERVED"
+    assert _answer(lambda: made.reserve("one", cost="0.6", key="k1")) == "RESERVED"
+    assert made.status("two")["reserved"] == "0"
+    for i in range(120):  # many on one dataset do not hide those on another
+        made.reserve("one", cost="1e-6", key=f"many{i}", lease=1)
+    made.reserve("two", cost="0.9", key="hidden", lease=2)
+    now[0] += 10
+    assert _answer(lambda: made.reserve("two", cost="0.9", key="k2")) == "RESERVED"
     assert made.verify().clean
 
 
@@ -237,3 +243,68 @@ def test_an_audit_compares_the_tables(file: Path) -> None:
     with sqlite3.connect(file) as raw:
         raw.execute("UPDATE balance SET committed = reserved, reserved = '0/1'")
     assert "balances" in Ledger(str(file)).verify().problems[0]
+
+
+def test_a_dataset_made_meanwhile_is_not_written_unheld(server: Server) -> None:
+    """One client finds no dataset to hold; another makes it and spends; the first must not write what it never held."""
+    place = server.fresh("meanwhile")
+    first, second = Ledger.create(place), Ledger(place)
+
+    def make_and_spend() -> None:
+        second.add_dataset("d", adjacency="add-remove")
+        second.set_budget("d", currency="pure", cap="1")
+        second.reserve("d", cost="1", key="all")
+        made.append("d")
+
+    made: list[str] = []
+    lock = first.store.lock
+
+    def late(cursor: Any, names: Sequence[str]) -> list[str]:
+        found = lock(cursor, names)
+        if "d" not in made:
+            make_and_spend()
+        return found
+
+    first.store.lock = late  # type: ignore[method-assign]
+    assert _answer(lambda: first.freeze("d")) == "unknown-dataset"
+    assert second.status("d")["reserved"] == "1"
+    assert second.verify().clean
+
+
+def test_a_key_made_meanwhile_is_unknown(server: Server) -> None:
+    place = server.fresh("meanwhile2")
+    first, second = Ledger.create(place), Ledger(place)
+    second.add_dataset("d", adjacency="add-remove")
+    second.set_budget("d", currency="pure", cap="1")
+    lock = first.store.lock
+
+    def late(cursor: Any, names: Sequence[str]) -> list[str]:
+        second.reserve("d", cost="1/2", key="k")
+        return lock(cursor, names)
+
+    first.store.lock = late  # type: ignore[method-assign]
+    assert _answer(lambda: first.start("k")) == "unknown-key"
+    assert second.start("k").state == "STARTED"
+
+
+def test_closing_a_grouped_store_drops_nothing(tmp_path: Path) -> None:
+    made = Ledger(store=GroupedStore(SqliteStore(tmp_path / "g.db", create=True)))
+    made.add_dataset("d", adjacency="add-remove")
+    made.set_budget("d", currency="pure", cap="1")
+    answers: list[str] = []
+
+    def ask(i: int) -> None:
+        try:
+            answers.append(made.reserve("d", cost="1/1000", key=f"k{i}").state)
+        except LedgerError as problem:
+            answers.append(str(problem))
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(40)]
+    for thread in threads:
+        thread.start()
+    made.store.close()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert len(answers) == 40
+    assert set(answers) <= {"RESERVED", "the ledger was closed."}

@@ -30,7 +30,7 @@ def verify(store: Store) -> Audit:
     """Recompute the chain and fold all events; compare with every table. Names the first bad event."""
     with store.reading() as cursor:
         rows = list(store.events(cursor))
-        tables = store.everything(cursor)
+        tables, leases = store.everything(cursor), store.open_leases(cursor)
     problems, state, previous = [], State(), GENESIS
     for number, (seq, before, body, link) in enumerate(rows, start=1):
         if seq != number:
@@ -51,6 +51,13 @@ def verify(store: Store) -> Audit:
         previous = link
     if not problems:
         problems += differences(state, tables)
+        wanted = [
+            (name, a.key, a.lease)
+            for a in state.analyses.values()
+            if a.state in (RESERVED, STARTED)
+            for name in a.charges
+        ]
+        problems += ["the open leases are not those of the events"] if sorted(wanted) != leases else []
     return Audit(tuple(problems), len(rows), previous)
 
 

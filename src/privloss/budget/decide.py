@@ -157,7 +157,7 @@ def expired(state: State, command: Reserve) -> list[Event]:
     """Leases on these datasets that ran out: a reservation is given back, a started analysis counts as spent."""
     found: list[Event] = []
     for key, analysis in state.analyses.items():
-        here = set(analysis.charges) <= set(command.charges)
+        here = not set(analysis.charges).isdisjoint(command.charges)
         if here and analysis.lease < command.now and analysis.state in (RESERVED, STARTED):
             kind = "voided" if analysis.state == RESERVED else "committed"
             found.append({"kind": kind, "key": key, "why": "lease expired"})

@@ -20,16 +20,17 @@ class GroupedStore(Store):
     """A store whose commands go through one writer; an answer is given only after the commit that holds it."""
 
     def __init__(self, inner: Store) -> None:
-        self._inner = inner
+        self._inner, self._closed, self._door = inner, False, threading.Lock()
         self._waiting: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._work, name="privloss-ledger", daemon=True)
         self._writer.start()
 
     def run(self, command: Command, now: float) -> Outcome:
-        if not self._writer.is_alive():
-            raise LedgerError("the ledger was closed.")
         answer: Future[Outcome] = Future()
-        self._waiting.put((command, now, answer))
+        with self._door:  # so that nothing is queued behind the end
+            if self._closed:
+                raise LedgerError("the ledger was closed.")
+            self._waiting.put((command, now, answer))
         return answer.result()
 
     def _work(self) -> None:
@@ -64,8 +65,8 @@ class GroupedStore(Store):
     def reading(self) -> AbstractContextManager[Any]:
         return self._inner.reading()
 
-    def lock(self, cursor: Any, names: Sequence[str]) -> None:
-        self._inner.lock(cursor, names)
+    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
+        return self._inner.lock(cursor, names)
 
     def lock_head(self, cursor: Any) -> None:
         self._inner.lock_head(cursor)
@@ -74,6 +75,8 @@ class GroupedStore(Store):
         return self._inner.version(cursor)
 
     def close(self) -> None:
-        self._waiting.put(None)
+        with self._door:
+            self._closed = True
+            self._waiting.put(None)
         self._writer.join()
         self._inner.close()

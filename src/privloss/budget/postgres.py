@@ -82,9 +82,9 @@ class PostgresStore(Store):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield _Cursor(connection.cursor())
 
-    def lock(self, cursor: Any, names: Sequence[str]) -> None:
-        for name in sorted(names):
-            self.execute(cursor, f"SELECT name FROM dataset WHERE name = ?{_HOLD}", [name])
+    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
+        query = f"SELECT name FROM dataset WHERE name = ?{_HOLD}"
+        return [name for name in sorted(names) if self.execute(cursor, query, [name]).fetchall()]
 
     def lock_head(self, cursor: Any) -> None:
         self.execute(cursor, f"SELECT value FROM meta WHERE name = 'head'{_HOLD}")

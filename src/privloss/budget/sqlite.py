@@ -68,8 +68,9 @@ class SqliteStore(Store):
                 if connection.in_transaction:
                     cursor.execute("ROLLBACK")
 
-    def lock(self, cursor: Any, names: Sequence[str]) -> None:
+    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
         """The transaction already excludes every other writer."""
+        return list(names)
 
     def lock_head(self, cursor: Any) -> None:
         """The same."""

@@ -16,10 +16,12 @@ from fractions import Fraction
 from importlib import resources
 from typing import Any
 
-from privloss.budget.decide import AddDataset, Command, Move, Refused, Reserve, step
+from privloss.budget.decide import AddDataset, Command, Freeze, Move, Refused, Reserve, SetBudget, step
 from privloss.budget.filters import Filter
 from privloss.budget.state import (
     EVERYONE,
+    RESERVED,
+    STARTED,
     Analysis,
     Balance,
     Dataset,
@@ -33,6 +35,7 @@ from privloss.errors import PrivlossError
 
 VERSION = 1
 GENESIS = "0" * 64
+_MOST_LATE = 1000  # leases given back by one command
 
 
 class LedgerError(PrivlossError):
@@ -69,8 +72,8 @@ class Store(ABC):
         """A cursor that sees one consistent snapshot."""
 
     @abstractmethod
-    def lock(self, cursor: Any, names: Sequence[str]) -> None:
-        """Hold the datasets, in the order of their names, until the transaction ends."""
+    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
+        """Hold the datasets, in the order of their names, until the transaction ends; those that are there."""
 
     @abstractmethod
     def lock_head(self, cursor: Any) -> None:
@@ -98,31 +101,38 @@ class Store(ABC):
             self._write(cursor, state, events, before, now)
         return Outcome(state, refused)
 
-    def _names(self, cursor: Any, command: Command) -> list[str]:
-        if isinstance(command, Reserve):
-            return sorted(command.charges)
-        if isinstance(command, Move):
-            rows = self.execute(cursor, "SELECT charges FROM analysis WHERE key = ?", [command.key]).fetchall()
-            return sorted(json.loads(rows[0][0])) if rows else []
-        return [command.name] if hasattr(command, "name") else [command.dataset]
-
     def _load(self, cursor: Any, command: Command) -> State:
-        names = self._names(cursor, command)
+        """What a command needs. Only datasets whose rows are held are loaded: they are what may be written."""
         if isinstance(command, AddDataset):  # there is no row to hold yet: two clients must not both make one
             self.lock_head(cursor)
-        else:
-            self.lock(cursor, names)
-        state = State({name: found for name in names if (found := self.dataset(cursor, name)) is not None})
-        if isinstance(command, (Reserve, Move)):
-            for row in self.execute(cursor, f"{_ANALYSIS} WHERE key = ?", [command.key]).fetchall():
-                state.analyses[row[0]] = _analysis(row)
-        if isinstance(command, Reserve):
-            query = f"{_ANALYSIS} WHERE state IN ('RESERVED', 'STARTED') AND lease < ? ORDER BY lease LIMIT 100"
-            for row in self.execute(cursor, query, [command.now]).fetchall():
-                late = _analysis(row)
-                if set(late.charges) <= set(names):  # only what this transaction has locked
-                    state.analyses[late.key] = late
+            return self._state(cursor, [command.name])
+        if isinstance(command, (SetBudget, Freeze)):
+            return self._state(cursor, self.lock(cursor, [command.dataset]))
+        names = set(command.charges) if isinstance(command, Reserve) else set()
+        touched = set(self._late(cursor, command)) if isinstance(command, Reserve) else {command.key}
+        for found in self._analyses(cursor, touched):
+            names |= set(found.charges)
+        state = self._state(cursor, self.lock(cursor, sorted(names)))
+        for found in self._analyses(
+            cursor, touched | {command.key}
+        ):  # read again, now that nobody else can change them
+            held = set(found.charges) <= set(state.datasets)
+            if held or (isinstance(command, Reserve) and found.key == command.key):
+                state.analyses[found.key] = found
         return state
+
+    def _state(self, cursor: Any, names: Sequence[str]) -> State:
+        return State({name: found for name in names if (found := self.dataset(cursor, name)) is not None})
+
+    def _late(self, cursor: Any, command: Reserve) -> list[str]:
+        """Keys whose lease on one of the datasets has run out."""
+        query = f"SELECT key FROM open_lease WHERE dataset = ? AND lease < ? ORDER BY lease LIMIT {_MOST_LATE}"
+        found = [self.execute(cursor, query, [name, command.now]).fetchall() for name in sorted(command.charges)]
+        return [row[0] for rows in found for row in rows]
+
+    def _analyses(self, cursor: Any, keys: set[str]) -> list[Analysis]:
+        found = [self.execute(cursor, f"{_ANALYSIS} WHERE key = ?", [key]).fetchall() for key in sorted(keys)]
+        return [_analysis(row) for rows in found for row in rows]
 
     def dataset(self, cursor: Any, name: str) -> Dataset | None:
         query = "SELECT adjacency, unit, frozen, budgets FROM dataset WHERE name = ?"
@@ -181,6 +191,12 @@ class Store(ABC):
 
     def _write_analysis(self, cursor: Any, found: Analysis, known: bool) -> None:
         if known:
+            self.execute(cursor, "DELETE FROM open_lease WHERE key = ?", [found.key])
+        if found.state in (RESERVED, STARTED):
+            for name in sorted(found.charges):
+                query = "INSERT INTO open_lease (dataset, key, lease) VALUES (?, ?, ?)"
+                self.execute(cursor, query, [name, found.key, found.lease])
+        if known:
             query = "UPDATE analysis SET state = ?, lease = ? WHERE key = ?"
             self.execute(cursor, query, [found.state, found.lease, found.key])
             return
@@ -222,6 +238,11 @@ class Store(ABC):
         for row in self.execute(cursor, _ANALYSIS).fetchall():
             state.analyses[row[0]] = _analysis(row)
         return state
+
+    def open_leases(self, cursor: Any) -> list[tuple[str, str, float]]:
+        """(dataset, key, lease) of everything reserved or started, as the tables have it."""
+        rows = self.execute(cursor, "SELECT dataset, key, lease FROM open_lease").fetchall()
+        return sorted((row[0], row[1], float(row[2])) for row in rows)
 
     # -- schema --
 

@@ -27,7 +27,14 @@ CREATE TABLE analysis (
   lease DOUBLE PRECISION NOT NULL,
   charges TEXT NOT NULL
 );
-CREATE INDEX analysis_open ON analysis (lease) WHERE state IN ('RESERVED', 'STARTED');
+CREATE TABLE open_lease (
+  dataset TEXT NOT NULL,
+  key TEXT NOT NULL,
+  lease DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (dataset, key)
+);
+CREATE INDEX open_lease_by_time ON open_lease (dataset, lease);
+CREATE INDEX open_lease_by_key ON open_lease (key);
 CREATE TABLE event (
   seq BIGINT PRIMARY KEY,
   previous TEXT NOT NULL,

@@ -27,7 +27,14 @@ CREATE TABLE analysis (
   lease REAL NOT NULL,
   charges TEXT NOT NULL
 );
-CREATE INDEX analysis_open ON analysis (lease) WHERE state IN ('RESERVED', 'STARTED');
+CREATE TABLE open_lease (
+  dataset TEXT NOT NULL,
+  key TEXT NOT NULL,
+  lease REAL NOT NULL,
+  PRIMARY KEY (dataset, key)
+);
+CREATE INDEX open_lease_by_time ON open_lease (dataset, lease);
+CREATE INDEX open_lease_by_key ON open_lease (key);
 CREATE TABLE event (
   seq INTEGER PRIMARY KEY,
   previous TEXT NOT NULL,
