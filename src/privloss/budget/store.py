@@ -16,7 +16,7 @@ from fractions import Fraction
 from importlib import resources
 from typing import Any
 
-from privloss.budget.decide import AddDataset, Command, Freeze, Move, Refused, Reserve, SetBudget, step
+from privloss.budget.decide import AddDataset, Command, Freeze, Refused, Reserve, SetBudget, step
 from privloss.budget.filters import Filter
 from privloss.budget.state import (
     EVERYONE,
