@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BROKEN = -1  # no test failed, but pytest did
 COPY = "PRIVLOSS_COPY"  # where the tests must find the sources
-TESTS = ("tests/ledger/test_safeguards.py", "tests/ledger/test_ledger.py")
+TESTS = ("tests/ledger/test_safeguards.py", "tests/ledger/test_ledger.py", "tests/ledger/test_decide.py")
 _SQLITE, _POSTGRES = "migrations/sqlite/0001.sql", "migrations/postgres/0001.sql"
 
 
@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "postgresql: head not held by a new dataset",
         "store.py",
-        "if isinstance(command, AddDataset):",
-        "if False:",
+        "            self.lock_head(cursor)\n            return self._state",
+        "            return self._state",
         "added_twice",
     ),
     Mutant(
@@ -117,7 +117,21 @@ MUTANTS = (
     Mutant(
         "rules: void after start", "decide.py", "VOIDED: (RESERVED,)}", "VOIDED: (RESERVED, STARTED)}", "test_states"
     ),
-    Mutant("rules: leases of datasets not held", "decide.py", "if here and ", "if ", "only_held_datasets"),
+    Mutant(
+        "postgresql: what is not there counts as held",
+        "postgres.py",
+        "if self.execute(cursor, query, [name]).fetchall()]",
+        "if self.execute(cursor, query, [name]).fetchall() or True]",
+        "made_meanwhile_is_not_written",
+    ),
+    Mutant(
+        "stores: keys of datasets not held",
+        "store.py",
+        "held = set(found.charges) <= set(state.datasets)",
+        "held = True",
+        "key_made_meanwhile",
+    ),
+    Mutant("rules: leases of all datasets", "decide.py", "if here and ", "if ", "only_these_datasets"),
     Mutant(
         "group commit: answers before the commit", "grouping.py", _DECIDED, _DECIDED + _ANSWERED, "after_its_commit"
     ),

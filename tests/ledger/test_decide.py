@@ -125,3 +125,9 @@ def test_expired_leases_make_room_or_count_as_spent() -> None:
         ("voided", "a"), ("committed", "b"), ("reserved", "new"),
     ]  # fmt: skip
     assert state.datasets["d"].balances[("", "epsilon")].remaining == Fraction(1, 10)
+
+
+def test_expired_leases_of_only_these_datasets() -> None:
+    state = _state()
+    events, _ = step(state, _reserve(amount="0.1", now=500.0, charges={"u": {"epsilon": Fraction(1, 10)}}))
+    assert [e["kind"] for e in events] == ["reserved"]
