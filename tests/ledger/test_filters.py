@@ -15,6 +15,7 @@ import privloss as pl
 from privloss.budget import amounts
 from privloss.budget.filters import CURRENCIES, THEOREMS, Filter
 from privloss.budget.odometers import odometer
+from privloss.budget.pricing import _down
 
 
 def test_exact_curves_are_no_filter() -> None:
@@ -109,6 +110,12 @@ def test_huge_denominators() -> None:
     assert amounts.cost("x", odd) >= odd
     assert amounts.cost("x", odd).denominator <= 2**40
     assert amounts.cap("x", odd) <= odd
+
+
+@given(st.integers(1, 10**6))
+def test_a_plan_is_priced_at_no_more_than_the_delta_charged(n: int) -> None:
+    chance = Fraction(n, 10**13 + 1)
+    assert Fraction(_down(chance)) <= chance < Fraction(math.nextafter(_down(chance), 1.0))
 
 
 def test_odometers() -> None:
