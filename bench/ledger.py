@@ -21,11 +21,11 @@ from pathlib import Path
 
 from tests.ledger.postgres import Server
 
-from privloss.budget.grouping import GroupedStore
-from privloss.budget.ledger import Ledger
-from privloss.budget.sqlite import SqliteStore
-from privloss.budget.state import Event, State, apply
-from privloss.budget.store import GENESIS, Store, canonical, chain
+from privloss.ledger.ledger import Ledger
+from privloss.ledger.state import Event, State, apply
+from privloss.ledger.stores.base import GENESIS, Store, canonical, chain
+from privloss.ledger.stores.grouped import GroupedStore
+from privloss.ledger.stores.sqlite import SqliteStore
 
 COST = "1e-6"
 SHORT, LONG = 10**2, 10**5
@@ -115,7 +115,7 @@ def turns(ledgers: list[Ledger], seconds: float) -> list[list[float]]:
 
 def measure(directory: Path, server: Server, seconds: float) -> list[tuple[str, float, float]]:
     """Name, reservations per second, and syncs per second just before and after: a shared disk is not steady."""
-    from privloss.budget.postgres import PostgresStore
+    from privloss.ledger.stores.postgres import PostgresStore
 
     stores: list[tuple[str, int, Callable[[], Store]]] = [
         ("SQLite, 1 client", 1, lambda: SqliteStore(directory / "one.db", create=True)),

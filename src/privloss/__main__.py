@@ -1,6 +1,6 @@
 """``python -m privloss``."""
 
-from privloss.doors.cli import main
+from privloss.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
-from privloss.guarantees import composition as comp
-from privloss.guarantees import conversion
-from privloss.losses.discrete_pair import DiscretePair
+from privloss.theorems import composition as comp
+from privloss.theorems import conversion
+from privloss.theorems.pairs.discrete import DiscretePair
 
 EPS = st.floats(1e-4, 3.0)
 DELTA = st.floats(-30.0, -0.7).map(math.exp)

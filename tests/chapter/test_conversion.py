@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
-from privloss.guarantees import conversion as conv
-from privloss.guarantees import group, optimal_conversion
-from privloss.losses.discrete_pair import DiscretePair
-from privloss.losses.smooth_pair import GaussianPair
+from privloss.theorems import conversion as conv
+from privloss.theorems import group, optimal_conversion
+from privloss.theorems.pairs.discrete import DiscretePair
+from privloss.theorems.pairs.smooth import GaussianPair
 from tests.chapter.test_composition import response
 from tests.chapter.test_pairs import pairs
 

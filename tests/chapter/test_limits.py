@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
-from privloss.guarantees import limits, tracing
-from privloss.losses.discrete_pair import DiscretePair
+from privloss.theorems import limits, tracing
+from privloss.theorems.pairs.discrete import DiscretePair
 from tests.chapter.test_pairs import pairs
 
 

@@ -57,7 +57,7 @@ def test_row(row: dict[str, str]) -> None:
 
 def test_the_checks_can_fail() -> None:
     with pytest.raises((AttributeError, ModuleNotFoundError)):
-        resolve("privloss.guarantees.composition.no_such_function")
+        resolve("privloss.theorems.composition.no_such_function")
     assert "test_no_such" not in functions_in(Path(__file__))
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
-from privloss.guarantees.gaussian_dp import gaussian_delta, gaussian_epsilon, gaussian_mu
-from privloss.losses.discrete_pair import DiscretePair
-from privloss.losses.pair import EXPRESSIONS
-from privloss.losses.smooth_pair import DensityPair, GaussianPair
+from privloss.theorems.gaussian_dp import gaussian_delta, gaussian_epsilon, gaussian_mu
+from privloss.theorems.pairs.base import EXPRESSIONS
+from privloss.theorems.pairs.discrete import DiscretePair
+from privloss.theorems.pairs.smooth import DensityPair, GaussianPair
 
 weights = st.lists(st.integers(0, 20), min_size=2, max_size=6)
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import privloss as pl
-from privloss.guarantees.shuffle_pair import Law, blanket, held, log_delta
 from privloss.numerics.solve import decreasing_root
+from privloss.theorems.shuffle_pair import Law, blanket, held, log_delta
 
 Counts = dict[tuple[int, ...], float]
 shuffling = pl.shuffling

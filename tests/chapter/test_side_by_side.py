@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import privloss as pl
-from privloss.doors import plots
-from privloss.doors.cli import main
-from privloss.guarantees.compare import compare, with_noise
-from privloss.guarantees.figures import FIGURES, composition_figure, subsampling_figure, tracing_figure
+from privloss.cli import plots
+from privloss.cli.main import main
+from privloss.theorems.compare import compare, with_noise
+from privloss.theorems.figures import FIGURES, composition_figure, subsampling_figure, tracing_figure
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

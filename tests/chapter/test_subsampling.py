@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import privloss as pl
-from privloss.guarantees import pipelines, shuffling
-from privloss.guarantees import subsampling as sub
-from privloss.losses.discrete_pair import DiscretePair
+from privloss.theorems import pipelines, shuffling
+from privloss.theorems import subsampling as sub
+from privloss.theorems.pairs.discrete import DiscretePair
 from tests.chapter.test_pairs import pairs
 
 RATE = st.floats(1e-3, 1.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from privloss.budget.ledger import Ledger
+from privloss.ledger.ledger import Ledger
 from tests.ledger.postgres import Server
 
 _NUMBER = itertools.count()

@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from privloss.budget import audit, places
-from privloss.budget.ledger import Ledger, RefusedError, Reservation
-from privloss.budget.state import COMMITTED, STARTED, VOIDED, State, apply
-from privloss.budget.store import LedgerError
+from privloss.ledger import verify as audit
+from privloss.ledger.ledger import Ledger, RefusedError, Reservation
+from privloss.ledger.state import COMMITTED, STARTED, VOIDED, State, apply
+from privloss.ledger.stores import address as places
+from privloss.ledger.stores.base import LedgerError
 from tests.ledger.postgres import Server
 
 ROOT = Path(__file__).parents[2]

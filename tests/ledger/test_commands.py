@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from privloss.doors.cli import main
+from privloss.cli.main import main
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_no_ledger_and_the_environment(run: Any, tmp_path: Path, monkeypatch: py
 
 def test_ledger_commands_start_without_the_engine(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom privloss.doors.cli import main\n"
+        "import sys\nfrom privloss.cli.main import main\n"
         f"sys.argv = ['privloss', 'ledger', 'init', '--db', {str(tmp_path / 'x.db')!r}]\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "print([m for m in ('scipy', 'flint', 'numpy', 'matplotlib') if m in sys.modules])"

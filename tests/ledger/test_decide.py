@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from privloss.budget.decide import AddDataset, Command, Freeze, Move, Refusal, Refused, Reserve, SetBudget, decide, step
-from privloss.budget.filters import Filter
-from privloss.budget.state import COMMITTED, STARTED, VOIDED, State
+from privloss.ledger.decide import AddDataset, Command, Freeze, Move, Refusal, Refused, Reserve, SetBudget, decide, step
+from privloss.ledger.filters import Filter
+from privloss.ledger.state import COMMITTED, STARTED, VOIDED, State
 
 PURE = Filter.of("pure", "1")
 

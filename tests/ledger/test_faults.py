@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from privloss.budget.ledger import Ledger
-from privloss.budget.store import LedgerError
+from privloss.ledger.ledger import Ledger
+from privloss.ledger.stores.base import LedgerError
 
 
 class Crash(BaseException):
@@ -82,7 +82,7 @@ def test_killed_for_real(tmp_path: Path, moment: int) -> None:
     _prepare(place).close()
     code = f"""
 import os, signal
-from privloss.budget.ledger import Ledger
+from privloss.ledger.ledger import Ledger
 made, count = Ledger({place!r}), [0]
 def boundary(statement):
     if count[0] == {moment}:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privloss as pl
-from privloss.budget import amounts
-from privloss.budget.filters import CURRENCIES, THEOREMS, Filter
-from privloss.budget.odometers import odometer
-from privloss.budget.pricing import _down
+from privloss.ledger import amounts
+from privloss.ledger.filters import CURRENCIES, THEOREMS, Filter
+from privloss.ledger.odometers import odometer
+from privloss.ledger.pricing import _down
 
 
 def test_exact_curves_are_no_filter() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from privloss.budget.ledger import Ledger
+from privloss.ledger.ledger import Ledger
 from tests.ledger.hammer import ROOT, compare, set_up
 
 

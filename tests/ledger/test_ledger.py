@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 import privloss as pl
-from privloss.budget import care
-from privloss.budget.audit import signed_head
-from privloss.budget.grouping import GroupedStore
-from privloss.budget.ledger import Ledger, RefusedError
-from privloss.budget.sqlite import SqliteStore
-from privloss.budget.store import LedgerError
+from privloss.ledger import maintenance as care
+from privloss.ledger.ledger import Ledger, RefusedError
+from privloss.ledger.stores.base import LedgerError
+from privloss.ledger.stores.grouped import GroupedStore
+from privloss.ledger.stores.sqlite import SqliteStore
+from privloss.ledger.verify import signed_head
 from tests.ledger.postgres import Server
 
 
@@ -448,7 +448,7 @@ def test_group_commit(tmp_path: Path) -> None:
 
 def test_forked_processes_share_a_ledger(file: Path) -> None:
     code = (
-        "import sys\nfrom privloss.budget.ledger import Ledger\n"
+        "import sys\nfrom privloss.ledger.ledger import Ledger\n"
         "made = Ledger(sys.argv[1])\nmade.reserve('d', cost='0.01', key=sys.argv[2])\n"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code, str(file), f"p{i}"]) for i in range(4)]

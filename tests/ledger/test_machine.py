@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from privloss.budget import audit
-from privloss.budget.decide import AddDataset, Command, Freeze, Move, Reserve, SetBudget, step
-from privloss.budget.filters import Filter
-from privloss.budget.places import open_store
-from privloss.budget.state import COMMITTED, STARTED, VOIDED, State
-from privloss.budget.store import Store
+from privloss.ledger import verify as audit
+from privloss.ledger.decide import AddDataset, Command, Freeze, Move, Reserve, SetBudget, step
+from privloss.ledger.filters import Filter
+from privloss.ledger.state import COMMITTED, STARTED, VOIDED, State
+from privloss.ledger.stores.address import open_store
+from privloss.ledger.stores.base import Store
 from tests.ledger.postgres import Server
 
 STEPS = int(os.environ.get("LEDGER_STEPS", "400"))
@@ -143,6 +143,6 @@ def test_postgresql(server: Server) -> None:
 
 def test_the_machine_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the comparison with the cap the invariants break."""
-    monkeypatch.setattr("privloss.budget.decide._exceeded", lambda *_: None)
+    monkeypatch.setattr("privloss.ledger.decide._exceeded", lambda *_: None)
     with pytest.raises(AssertionError):
         _run(None, 4000)

@@ -13,12 +13,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from privloss.budget.amounts import BITS
-from privloss.budget.grouping import GroupedStore
-from privloss.budget.ledger import Ledger, RefusedError
-from privloss.budget.pool import Pool
-from privloss.budget.sqlite import SqliteStore
-from privloss.budget.store import LedgerError, canonical, chain
+from privloss.ledger.amounts import BITS
+from privloss.ledger.ledger import Ledger, RefusedError
+from privloss.ledger.stores.base import LedgerError, canonical, chain
+from privloss.ledger.stores.grouped import GroupedStore
+from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.sqlite import SqliteStore
 from tests.ledger.postgres import Server
 
 Ask = Callable[[Ledger], object]

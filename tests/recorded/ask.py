@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import privloss as pl
-from privloss.budget.filters import Filter
-from privloss.budget.pricing import price
+from privloss.ledger.filters import Filter
+from privloss.ledger.pricing import price
 
 _BUDGETS = {
     "pure": ("pure", "10", None, None),

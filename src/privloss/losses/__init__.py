@@ -1,1 +1,1 @@
-"""Room 2, the worst neighbours: from (mechanism, adjacency) to the privacy loss and its function K(z)."""
+"""Privacy losses: pairs of distributions as the engine sees them; no mechanism is known here."""

@@ -12,24 +12,100 @@ P, is K(-1 - z) and is available as `reversed()`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from privloss.numerics.small import UNIT, Complex, Real
-from privloss.numerics.transform import Lattice, Vertical
+from privloss.numerics.contour.transform import Lattice, Vertical
+from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
+
+if TYPE_CHECKING:
+    from privloss.losses.table.lattice import Steps
+    from privloss.losses.table.table import Table
+
+
+@dataclass(frozen=True)
+class Concentration:
+    """What is known of sup over t > 0 of K(t)/(t(t+1)) without a search."""
+
+    everywhere: float = 0.0  # attained at every t (Gaussians), so it adds to whatever else is attained
+    limit: float = 0.0  # approached or attained somewhere
+    bound: float = 0.0  # only bounded by this
+    searched: PrivacyLoss | None = None  # the rest, with a largest loss: to be searched
 
 
 class PrivacyLoss(ABC):
     """A bundle of independent privacy losses of one kind."""
 
-    delta_inf: float = 0.0  # P[Z = inf] of the whole bundle, as a double
-    delta_inf_exact: bool = True  # whether that double is the exact value (no mass, or one step's own delta)
-    largest: float = np.inf  # supremum of the finite part of Z, rounded up
-    kinds: int = 1  # how many members the bundle has: sums over them carry as many roundings
-    lattice: Lattice | None = None  # the lattice Z lives on, if known and useful
-    pointwise: bool = True  # whether a line may be evaluated at any heights
-    solved_by_closed_form: bool = False  # whether inverting `hockey_stick` is the best way to epsilon
-    symmetric: bool = False  # Z has the same law in both directions
+    place: ClassVar[int] = 7  # where the bundle stands in a composition: fixes the order in which parts are added
+
+    @property
+    def delta_inf(self) -> float:
+        """P[Z = inf] of the whole bundle, as a double."""
+        return 0.0
+
+    @property
+    def delta_inf_exact(self) -> bool:
+        """Whether that double is the exact value (no mass, or one step's own delta)."""
+        return True
+
+    @property
+    def largest(self) -> float:
+        """The supremum of the finite part of Z, rounded up."""
+        return np.inf
+
+    @property
+    def largest_lower(self) -> float:
+        """The same, rounded down: what is surely reached or approached."""
+        return 0.0 if self.largest < np.inf else np.inf
+
+    @property
+    def kinds(self) -> int:
+        """How many members the bundle has: sums over them carry as many roundings."""
+        return 1
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The lattice Z lives on, if known and useful."""
+        return None
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether a line may be evaluated at any heights."""
+        return True
+
+    @property
+    def solved_by_closed_form(self) -> bool:
+        """Whether inverting `hockey_stick` is the best way to epsilon."""
+        return False
+
+    @property
+    def symmetric(self) -> bool:
+        """Z has the same law in both directions."""
+        return False
+
+    @abstractmethod
+    def times(self, count: int) -> Self:
+        """The same, run `count` times as often."""
+
+    @classmethod
+    def merged(cls, parts: Sequence[Any]) -> Sequence[PrivacyLoss]:
+        """Bundles of this kind as one bundle, where that pays."""
+        return parts
+
+    def lattice_steps(self) -> list[Steps] | None:
+        """The values of each member and how often it runs, if all of them are few and exact; None otherwise."""
+        return None
+
+    def tables(self) -> list[tuple[Table, int]] | None:
+        """The members as tables with their counts, if they have finitely many outcomes."""
+        return None
+
+    def concentration(self) -> Concentration:
+        """What is known of the best rho."""
+        return Concentration(searched=self)
 
     @abstractmethod
     def reversed(self) -> PrivacyLoss:
@@ -39,6 +115,10 @@ class PrivacyLoss(ABC):
     def vertical(self, c: float) -> Vertical:
         """exp K on the line Re z = c: its values and a proven decay."""
 
+    def lattice_vertical(self, c: float) -> Vertical:
+        """The same where this bundle is the whole plan and lives on its own lattice."""
+        return self.vertical(c)
+
     @abstractmethod
     def moments(self, c: float) -> tuple[float, float, float]:
         """K, K', K'' at the real point c to a few digits: for searching only, never for a bound."""
@@ -47,9 +127,14 @@ class PrivacyLoss(ABC):
     def log_mgf_upper(self, c: Real) -> Real:
         """Upper bounds on K at real points c > 0."""
 
-    @abstractmethod
+    def log_mgf_lower(self, c: Real) -> Real:
+        """Lower bounds on K at real points c > 0, where the upper ones are closed forms a few roundings wide."""
+        k = self.log_mgf_upper(c)
+        return k - 256 * UNIT * (1 + np.abs(k)) * np.minimum(1.0, np.abs(c) + c * c)
+
     def log_mgf_simple_upper(self, c: Real) -> Real:
         """Like `log_mgf_upper`, at a cost that never grows, perhaps less sharp: for the last resort."""
+        return self.log_mgf_upper(c)
 
     def log_mgf_simple_lower(self, c: float) -> float:
         """A lower bound on K(c), c > 0, at a cost that never grows: K >= 0 for probability distributions (Jensen)."""
@@ -71,20 +156,25 @@ class PrivacyLoss(ABC):
     def delta_inf_bounds(self) -> tuple[float, float]:
         """An interval for delta_inf; a point where it is known exactly."""
         value = self.delta_inf
-        return (
-            (value, value)
-            if self.delta_inf_exact
-            else (
-                value * (1 - (32 + 4 * self.kinds) * UNIT),
-                min(value * (1 + (32 + 4 * self.kinds) * UNIT), 1.0),
-            )
-        )
+        if self.delta_inf_exact:
+            return value, value
+        units = 32 + 4 * self.kinds
+        return lowered(value, units), min(raised(value, units), 1.0)
 
-    log_lost: float = -np.inf  # log of the probability left out by `trimmed`: delta is at most this much larger
+    @property
+    def log_lost(self) -> float:
+        """log of the probability left out by `trimmed`: delta is at most this much larger."""
+        return -np.inf
 
-    tilt_limit: float = np.inf  # the largest c worth using
+    @property
+    def tilt_limit(self) -> float:
+        """The largest c worth using."""
+        return np.inf
 
-    tilt_guess: float = np.inf  # about where e^(cZ) starts to be ruled by rare large losses: for searching only
+    @property
+    def tilt_guess(self) -> float:
+        """About where e^(cZ) starts to be ruled by rare large losses: for searching only."""
+        return np.inf
 
     def trimmed(self, c: float, log_delta: float) -> PrivacyLoss:
         """The same without outcomes far rarer than delta, where they would spoil e^(cZ)."""
@@ -118,3 +208,8 @@ class PrivacyLoss(ABC):
             k = complex(found.log_modulus[0], found.phase[0])
             values[index] = k if at.imag >= 0 else k.conjugate()
         return values.reshape(np.shape(z))
+
+
+def columns(parts: Sequence[Any], *names: str) -> list[Real]:
+    """The arrays of several bundles of one kind, end to end."""
+    return [np.concatenate([getattr(part, name) for part in parts]) for name in names]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from privloss.losses.atoms import AtomsLoss
 from privloss.losses.base import PrivacyLoss
-from privloss.losses.common_lattice import common_lattice
-from privloss.losses.discrete import DiscreteLoss
-from privloss.losses.discrete_gaussian import DiscreteGaussianLoss
-from privloss.losses.enumerate import MOST_OUTCOMES, outcomes, whole
-from privloss.losses.gaussian import GaussianLoss
-from privloss.losses.point import PointLoss
-from privloss.losses.row import Row
-from privloss.numerics.small import UNIT, Real
-from privloss.numerics.transform import Lattice, LineValues, Vertical
+from privloss.losses.closed.gaussian import GaussianLoss
+from privloss.losses.table.lattice import common_lattice
+from privloss.losses.table.outcomes import MOST_OUTCOMES, outcomes, whole
+from privloss.losses.table.table import Table
+from privloss.numerics.contour.transform import Lattice, LineValues, Vertical
+from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 
 @dataclass(frozen=True)
@@ -28,46 +25,63 @@ class ComposedLoss(PrivacyLoss):
     parts: tuple[PrivacyLoss, ...]
 
     @property
-    def delta_inf(self) -> float:  # type: ignore[override]
+    def delta_inf(self) -> float:
         masses = [p.delta_inf for p in self.parts if p.delta_inf > 0]
         if len(masses) <= 1:
             return masses[0] if masses else 0.0
         return -math.expm1(sum(math.log1p(-m) if m < 1 else -math.inf for m in masses))
 
     @property
-    def delta_inf_exact(self) -> bool:  # type: ignore[override]
+    def delta_inf_exact(self) -> bool:
         with_mass = [p for p in self.parts if p.delta_inf > 0]
         return not with_mass or (len(with_mass) == 1 and with_mass[0].delta_inf_exact)
 
     @property
-    def kinds(self) -> int:  # type: ignore[override]
+    def kinds(self) -> int:
         return sum(p.kinds for p in self.parts)
 
     @property
-    def solved_by_closed_form(self) -> bool:  # type: ignore[override]
+    def solved_by_closed_form(self) -> bool:
         return (len(self.parts) == 1 and self.parts[0].solved_by_closed_form) or self._enumerated is not None
 
     @property
-    def largest(self) -> float:  # type: ignore[override]
-        return math.fsum(p.largest for p in self.parts) * (1 + 2 * UNIT)
+    def largest(self) -> float:
+        return raised(math.fsum(p.largest for p in self.parts), 2)
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def largest_lower(self) -> float:
+        return lowered(math.fsum(p.largest_lower for p in self.parts), 2)
+
+    @property
+    def symmetric(self) -> bool:
         return all(p.symmetric for p in self.parts)
 
     @cached_property
-    def lattice(self) -> Lattice | None:  # type: ignore[override]
+    def lattice(self) -> Lattice | None:
         if len(self.parts) == 1:
             return self.parts[0].lattice
-        if not all(isinstance(p, (AtomsLoss, DiscreteLoss, DiscreteGaussianLoss, PointLoss)) for p in self.parts):
-            return None
-        if any(isinstance(p, DiscreteLoss) and not p.on_lattice for p in self.parts):
-            return None
-        return common_lattice([s for p in self.parts for s in p.steps()])  # type: ignore[attr-defined]
+        steps = [p.lattice_steps() for p in self.parts]
+        known = [s for s in steps if s is not None]
+        return common_lattice([s for each in known for s in each]) if len(known) == len(steps) else None
 
     @property
-    def pointwise(self) -> bool:  # type: ignore[override]
+    def pointwise(self) -> bool:
         return all(p.pointwise for p in self.parts)
+
+    @classmethod
+    def of(cls, parts: Iterable[PrivacyLoss]) -> ComposedLoss:
+        """Bundles of one kind become one bundle; the one place where parts are put in order."""
+        kinds: dict[type[PrivacyLoss], list[PrivacyLoss]] = {}
+        for part in parts:
+            kinds.setdefault(type(part), []).append(part)
+        found = [loss for kind, same in kinds.items() for loss in kind.merged(same)]
+        return cls(tuple(sorted(found, key=lambda loss: loss.place)))
+
+    def times(self, count: int) -> ComposedLoss:
+        return ComposedLoss(tuple(p.times(count) for p in self.parts))
+
+    def log_mgf_lower(self, c: Real) -> Real:
+        return np.asarray(sum((p.log_mgf_lower(c) for p in self.parts), np.zeros_like(c)))
 
     def reversed(self) -> ComposedLoss:
         return ComposedLoss(tuple(p.reversed() for p in self.parts))
@@ -88,16 +102,14 @@ class ComposedLoss(PrivacyLoss):
         return self._enumerated.hockey_stick(eps) if own is None and self._enumerated is not None else own
 
     @cached_property
-    def _enumerated(self) -> Row | None:
+    def _enumerated(self) -> Table | None:
         """All outcomes as one row, where they are few and on no lattice."""
-        rows: list[tuple[Row, int]] = []
+        rows: list[tuple[Table, int]] = []
         for part in self.parts:
-            if isinstance(part, AtomsLoss):
-                rows += part.rows()
-            elif isinstance(part, DiscreteLoss) and all(r.missing is None and r.density is None for r in part.rows):
-                rows += [(r, int(n)) for r, n in zip(part.rows, part.count, strict=True)]
-            else:
+            own = part.tables()
+            if own is None:
                 return None
+            rows += own
         return whole(rows) if outcomes(rows) <= MOST_OUTCOMES and self.lattice is None else None
 
     def mean_bounds(self) -> tuple[float, float]:
@@ -110,15 +122,15 @@ class ComposedLoss(PrivacyLoss):
         raise NotImplementedError("ask the parts")
 
     @property
-    def log_lost(self) -> float:  # type: ignore[override]
+    def log_lost(self) -> float:
         return float(np.logaddexp.reduce([p.log_lost for p in self.parts]))
 
     @property
-    def tilt_limit(self) -> float:  # type: ignore[override]
+    def tilt_limit(self) -> float:
         return min(p.tilt_limit for p in self.parts)
 
     @property
-    def tilt_guess(self) -> float:  # type: ignore[override]
+    def tilt_guess(self) -> float:
         return min(p.tilt_guess for p in self.parts)
 
     def trimmed(self, c: float, log_delta: float) -> ComposedLoss:
@@ -138,9 +150,8 @@ class ComposedLoss(PrivacyLoss):
         return max(p.log_test_lower(eps) for p in self.parts) if self.delta_inf == 0 else -math.inf
 
     def vertical(self, c: float) -> Vertical:
-        only = self.parts[0]
-        if len(self.parts) == 1 and isinstance(only, (AtomsLoss, DiscreteGaussianLoss)) and only.lattice is not None:
-            return only.lattice_vertical(c)
+        if len(self.parts) == 1 and self.parts[0].lattice is not None:
+            return self.parts[0].lattice_vertical(c)
         return _Vertical(tuple(p.vertical(c) for p in self.parts))
 
     def moments(self, c: float) -> tuple[float, float, float]:

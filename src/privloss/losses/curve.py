@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from privloss.numerics.small import UNIT, Real
+from privloss.numerics.floats import UNIT, Real, lowered
 
-Table = tuple[tuple[float, ...], tuple[float, ...], int]  # orders, divergences, count
+OrderTable = tuple[tuple[float, ...], tuple[float, ...], int]  # orders, divergences, count
 WHOLE_ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512)
 
 
@@ -19,9 +19,20 @@ WHOLE_ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512)
 class RenyiCurve:
     """D_alpha <= rho alpha + sum over tables of count * (its value at the next order >= alpha)."""
 
-    rho: float
-    tables: tuple[Table, ...]
-    sampled: tuple[Table, ...] = ()  # tables of boxes on a sample, which no plain Gaussian stands for
+    rho: float = 0.0
+    tables: tuple[OrderTable, ...] = ()
+    sampled: tuple[OrderTable, ...] = ()  # tables of boxes on a sample, which no plain Gaussian stands for
+
+    def times(self, count: int) -> RenyiCurve:
+        """The curve of `count` uses."""
+        more = [tuple((a, e, count * n) for a, e, n in tables) for tables in (self.tables, self.sampled)]
+        return RenyiCurve(count * self.rho, *more)
+
+    @classmethod
+    def merged(cls, curves: Sequence[RenyiCurve]) -> RenyiCurve:
+        """Curves add (Lem. rdp_composition)."""
+        tables, sampled = (tuple(t for c in curves for t in getattr(c, name)) for name in ("tables", "sampled"))
+        return cls(math.fsum(c.rho for c in curves), tables, sampled)
 
     @property
     def empty(self) -> bool:
@@ -29,14 +40,8 @@ class RenyiCurve:
         return self.rho == 0 and all(min(epsilons) == 0 for _, epsilons, _ in self.all_tables)
 
     @property
-    def all_tables(self) -> tuple[Table, ...]:
+    def all_tables(self) -> tuple[OrderTable, ...]:
         return self.tables + self.sampled
-
-    @property
-    def attained_mu_squared(self) -> float:
-        """mu^2 of a Gaussian (D_alpha = mu^2 alpha / 2) that satisfies the curve: a member of what the curve allows."""
-        least = [n * min(e / a for a, e in zip(orders, epsilons, strict=True)) for orders, epsilons, n in self.tables]
-        return (2 * self.rho + 2 * math.fsum(least)) * (1 - 8 * UNIT)
 
     @property
     def points(self) -> Real | None:
@@ -55,10 +60,9 @@ class RenyiCurve:
         return np.asarray(c * total * (1 + 16 * UNIT))
 
 
-def least_gaussian(orders: Sequence[float], epsilons: Sequence[float]) -> float:
-    """sigma of the Gaussian with the least noise whose divergences alpha / 2 sigma^2 stay below a table."""
-    rho = min(e / a for a, e in zip(orders, epsilons, strict=True)) * (1 - 8 * UNIT)
-    return math.inf if rho == 0 else 1 / math.sqrt(2 * rho)
+def gaussian_below(orders: Sequence[float], epsilons: Sequence[float]) -> float:
+    """mu^2 of the Gaussian with the least noise whose divergences mu^2 alpha / 2 stay below a table."""
+    return lowered(2 * min(e / a for a, e in zip(orders, epsilons, strict=True)), 8)
 
 
 def poisson_divergence(order: int, rate: float, divergence: Callable[[int], float]) -> float:

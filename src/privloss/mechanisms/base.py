@@ -1,42 +1,91 @@
-"""A mechanism: a frozen description of what ran, composed with `+`, repeated with `*`.
+"""What ran: a mechanism, a mechanism on a sample, and a plan of how often each ran. `+` composes, `*` repeats.
 
 >>> import privloss as pl
 >>> step = pl.Gaussian(noise_multiplier=1.1).poisson(0.01)
->>> step * 3 + pl.Laplace(scale=10)
-Plan(3 * Gaussian(noise_multiplier=1.1).poisson(0.01) + Laplace(scale=10.0))
+>>> plan = step * 3 + pl.Laplace(scale=10) + step
+>>> plan
+Plan(4 * Gaussian(noise_multiplier=1.1).poisson(0.01) + Laplace(scale=10.0))
+>>> plan.steps                                # flattened once, here
+((Gaussian(noise_multiplier=1.1).poisson(0.01), 4), (Laplace(scale=10.0), 1))
+>>> pl.Plan.from_json(plan.to_json()) == plan
+True
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from privloss.errors import Unsupported
+from privloss.adjacency import ADD_REMOVE, ADJACENCIES
+from privloss.errors import InvalidInput, InvalidPlan, Unsupported
+from privloss.losses.samplers.setting import Setting
+from privloss.mechanisms import plan_file
+from privloss.mechanisms.kinds import SCHEMES, kind_of, scheme_named
+from privloss.mechanisms.parameters import declared, public_name
 from privloss.mechanisms.questions import Questions
+from privloss.numerics import check
 
 if TYPE_CHECKING:
-    from privloss.mechanisms.plan import Plan
-    from privloss.mechanisms.sampling import (
-        Allocated,
-        FixedSize,
-        PoissonSampled,
-        Shuffled,
-        TruncatedPoisson,
-        WithReplacement,
-    )
+    from privloss.losses.step import Step
+
+DEFAULT_ADJACENCY = ADD_REMOVE
+Made = TypeVar("Made")
+
+
+class Sampling(Questions, Generic[Made]):
+    """The samplers, as methods of whatever can run on a sample."""
+
+    def _on_sample(self, scheme: str, **parameters: Any) -> Made:
+        raise NotImplementedError
+
+    def poisson(self, rate: float) -> Made:
+        """On a Poisson sample: every record enters independently with probability `rate`."""
+        return self._on_sample("poisson", rate=rate)
+
+    def fixed_size(self, n: int, m: int) -> Made:
+        """On a batch of exactly m different records out of n, drawn afresh at every step."""
+        return self._on_sample("fixed-size", n=n, m=m)
+
+    def with_replacement(self, n: int, m: int) -> Made:
+        """On m independent draws out of n records, afresh at every step."""
+        return self._on_sample("with-replacement", n=n, m=m)
+
+    def truncated_poisson(self, rate: float, n: int, most: int) -> Made:
+        """On a Poisson sample of n records that is cut down to at most `most` of them."""
+        return self._on_sample("truncated-poisson", rate=rate, n=n, most=most)
+
+    def shuffle(self, steps: int) -> Made:
+        """One epoch: permute the records, cut them into `steps` batches, run once on each."""
+        return self._on_sample("shuffle", steps=steps)
+
+    def shuffled(self, steps: int) -> Made:
+        """The old word for `shuffle`."""
+        return self.shuffle(steps)
+
+    def allocated(self, steps: int, k: int = 1) -> Made:
+        """One epoch of `steps` steps, of which every record independently takes part in k random ones."""
+        return self._on_sample("allocation", steps=steps, k=k)
 
 
 @dataclass(frozen=True)
-class Mechanism(Questions):
-    """Base of all descriptions. Subclasses are frozen dataclasses of plain numbers, checked when made."""
+class Mechanism(Sampling["Sampled"]):
+    """Base of all descriptions. Subclasses are frozen dataclasses of plain numbers, checked when made; what is known
+    about them stands in their `Kind`."""
 
     kind: ClassVar[str]  # the name in plan files
-    renamed: ClassVar[dict[str, str]] = {}  # fields whose public name belongs to a question method
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            parameter, value = declared(f), getattr(self, f.name)
+            if parameter is not None and (value is not None or f.default is MISSING):
+                set_field(self, f.name, parameter.check(public_name(f), value))
 
     def as_plan(self) -> Plan:
-        from privloss.mechanisms.plan import Plan
-
-        return Plan.of((self, 1))
+        return Plan(((self, 1),))
 
     def __add__(self, other: Any) -> Plan:
         plan: Plan = self.as_plan() + other
@@ -52,41 +101,50 @@ class Mechanism(Questions):
 
     __rmul__ = __mul__
 
-    def poisson(self, rate: float) -> PoissonSampled:
-        """This mechanism on a Poisson sample: every record enters independently with probability `rate`."""
-        from privloss.mechanisms.sampling import PoissonSampled
+    def _on_sample(self, scheme: str, **parameters: Any) -> Sampled:
+        made: Sampled = SCHEMES[scheme].description(self, **parameters)
+        return made
 
-        return PoissonSampled(self, rate)
+    # -- declared facts ------------------------------------------------------------------------------------------------
 
-    def fixed_size(self, n: int, m: int) -> FixedSize:
-        """On a batch of exactly m different records out of n, drawn afresh at every step."""
-        from privloss.mechanisms.sampling import FixedSize
+    def step(self, adjacency: str) -> Step:
+        """One use, as the accountant sees it."""
+        return kind_of(self).step(self, adjacency)
 
-        return FixedSize(self, n, m)
+    def louder(self, factor: float) -> Mechanism:
+        """The same with all noise multiplied by a factor."""
+        change = kind_of(self).louder
+        if change is None:
+            raise Unsupported(f"{self!r}: has no noise to compare.")
+        found: Mechanism = change(self, factor)
+        return found
 
-    def with_replacement(self, n: int, m: int) -> WithReplacement:
-        """On m independent draws out of n records, afresh at every step."""
-        from privloss.mechanisms.sampling import WithReplacement
+    def grouped(self, people: int, adjacency: str) -> Mechanism:
+        """The same as it looks to `people` who act together."""
+        if people == 1:
+            return self
+        change = kind_of(self).grouped
+        found = None if change is None else change(self, people, adjacency)
+        if found is None:
+            raise Unsupported(f"{self!r} for a group of {people} under {adjacency}: no proven pair is implemented.")
+        made: Mechanism = found
+        return made
 
-        return WithReplacement(self, n, m)
+    def mu_squared(self, adjacency: str) -> Fraction | None:
+        """mu^2 of the Gaussian DP it is exactly, None if it is not."""
+        price = kind_of(self).mu_squared
+        return None if price is None else price(self, adjacency)
 
-    def truncated_poisson(self, rate: float, n: int, most: int) -> TruncatedPoisson:
-        """On a Poisson sample of n records that is cut down to at most `most` of them."""
-        from privloss.mechanisms.sampling import TruncatedPoisson
+    def without_delta(self) -> tuple[float, Mechanism]:
+        """The delta it brings along, and the same without it."""
+        split = kind_of(self).without_delta
+        return (0.0, self) if split is None else split(self)
 
-        return TruncatedPoisson(self, rate, n, most)
+    def amplification(self) -> tuple[Mechanism, float] | None:
+        """What runs on the sample, and its rate, where Thm. subsampling_adp applies."""
+        return None
 
-    def shuffled(self, steps: int) -> Shuffled:
-        """One epoch: permute the records, cut them into `steps` batches, run once on each."""
-        from privloss.mechanisms.sampling import Shuffled
-
-        return Shuffled(self, steps)
-
-    def allocated(self, steps: int, k: int = 1) -> Allocated:
-        """One epoch of `steps` steps, of which every record independently takes part in k random ones."""
-        from privloss.mechanisms.sampling import Allocated
-
-        return Allocated(self, steps, k)
+    # -- plan files ----------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The step of a plan file, without its count."""
@@ -96,21 +154,200 @@ class Mechanism(Questions):
         """Parameters that differ from their default, in order, by their public names."""
         pairs = []
         for f in fields(self):
-            value = getattr(self, f.name)
-            if f.default is MISSING or value != f.default:
-                name = self.renamed.get(f.name, f.name)
-                pairs.append((name, list(value) if isinstance(value, tuple) else value))
+            value, parameter = getattr(self, f.name), declared(f)
+            usual = parameter is not None and parameter.plain is not None and value == parameter.plain
+            if not usual and (f.default is MISSING or value != f.default):
+                pairs.append((public_name(f), list(value) if isinstance(value, tuple) else value))
         return pairs
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._given())})"
+        return f"{self.__class__.__name__}({', '.join(f'{k}={v!r}' for k, v in self._given())})"
 
 
-def refuse_sampling(mechanism: Mechanism) -> Unsupported:
-    """The refusal for sampled mechanisms that have no proven pair yet."""
-    return Unsupported(
-        f"{mechanism!r} on a Poisson sample: no proven worst pair is implemented for this mechanism yet."
-    )
+@dataclass(frozen=True, repr=False)
+class Sampled(Mechanism):
+    """`mechanism` run on a sample; `kind` is the name of the sampler."""
+
+    method: ClassVar[str]  # the method of a mechanism that makes it
+    mechanism: Mechanism
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism):
+            raise InvalidInput(f"mechanism = {self.mechanism!r}: must be a mechanism.")
+        if isinstance(self.mechanism, Sampled):
+            hint = "; multiply the rates of nested Poisson samples" if self.mechanism.method == self.method else ""
+            raise InvalidInput(f"mechanism = {self.mechanism!r}: is sampled already{hint}.")
+        super().__post_init__()
+
+    def step(self, adjacency: str) -> Step:
+        scheme = SCHEMES[self.kind]
+        at = Setting(adjacency, repr(self), repr(self.mechanism), self.kind)
+        return scheme.sample(self.mechanism.step(adjacency), self, at)
+
+    def louder(self, factor: float) -> Mechanism:
+        if self.amplification() is None:
+            raise Unsupported(f"{self!r}: has no noise to compare.")
+        return self.__class__(self.mechanism.louder(factor), **self.parameters())
+
+    def grouped(self, people: int, adjacency: str) -> Mechanism:
+        change = SCHEMES[self.kind].grouped
+        found = self if people == 1 else None if change is None else change(self, people, adjacency)
+        if found is None:
+            raise Unsupported(f"{self!r} for a group of {people} under {adjacency}: no proven pair is implemented.")
+        made: Mechanism = found
+        return made
+
+    def mu_squared(self, adjacency: str) -> Fraction | None:
+        return None
+
+    def without_delta(self) -> tuple[float, Mechanism]:
+        return 0.0, self
+
+    def amplification(self) -> tuple[Mechanism, float] | None:
+        rate = SCHEMES[self.kind].amplification
+        return None if rate is None else (self.mechanism, rate(self))
+
+    def parameters(self) -> dict[str, Any]:
+        """The sampler's own numbers."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "mechanism"}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.mechanism.to_dict(), "sampling": {"scheme": self.kind, **self.parameters()}}
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{k}={v!r}" for k, v in self.parameters().items())
+        return f"{self.mechanism!r}.{self.method}({given})"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Sampling["Plan"]):
+    """Mechanisms with counts, all parameters fixed before the first runs; order does not matter for privacy."""
+
+    steps: tuple[tuple[Mechanism, int], ...]
+    adjacency: str = DEFAULT_ADJACENCY
+
+    def __post_init__(self) -> None:
+        check.choice("adjacency", self.adjacency, ADJACENCIES)
+        if not self.steps:
+            raise InvalidPlan("steps = []: a plan needs at least one step.")
+        # The one place where counts are added up.
+        merged: dict[Mechanism, int] = {}
+        for mechanism, times in self.steps:
+            if not isinstance(mechanism, Mechanism):
+                raise InvalidInput(f"step = {mechanism!r}: must be a mechanism.")
+            merged[mechanism] = merged.get(mechanism, 0) + check.count("count", times)
+        for mechanism, times in merged.items():
+            check.count(f"count of {mechanism!r}", times)
+        object.__setattr__(self, "steps", tuple(merged.items()))
+
+    @classmethod
+    def of(cls, *steps: Plan | Mechanism | tuple[Mechanism, int], adjacency: str = DEFAULT_ADJACENCY) -> Plan:
+        """A plan from mechanisms, plans or (mechanism, count) pairs.
+
+        >>> import privloss as pl
+        >>> pl.Plan.of(pl.Laplace(1), (pl.Gaussian(2), 3))
+        Plan(Laplace(scale=1.0) + 3 * Gaussian(noise_multiplier=2.0))
+        """
+        found: list[tuple[Mechanism, int]] = []
+        for step in steps:
+            found.extend(step.as_plan().steps if isinstance(step, Sampling) else (step,))
+        return cls(tuple(found), adjacency)
+
+    def as_plan(self) -> Plan:
+        return self
+
+    def under(self, adjacency: str) -> Plan:
+        """The same steps under another adjacency: another question, not a conversion."""
+        return Plan(self.steps, adjacency)
+
+    def __len__(self) -> int:
+        """The number of steps that run."""
+        return sum(times for _, times in self.steps)
+
+    def __add__(self, other: Any) -> Plan:
+        if not isinstance(other, Sampling):
+            return NotImplemented
+        plan = other.as_plan()
+        if plan is other and plan.adjacency != self.adjacency:
+            raise InvalidInput(
+                f"adjacency = {plan.adjacency!r}: plans compose under one adjacency, the other has {self.adjacency!r}."
+            )
+        return Plan(self.steps + plan.steps, self.adjacency)
+
+    def __radd__(self, other: Any) -> Plan:
+        if isinstance(other, int) and other == 0:  # so that sum([...]) works
+            return self
+        return NotImplemented
+
+    def __mul__(self, count: Any) -> Plan:
+        if isinstance(count, Sampling):
+            return NotImplemented
+        times = check.count("count", count)
+        return Plan(tuple((m, n * times) for m, n in self.steps), self.adjacency)
+
+    __rmul__ = __mul__
+
+    def _on_sample(self, scheme: str, **parameters: Any) -> Plan:
+        """All releases of the plan on one shared sample: one release of a product. For Gaussian noise that is again
+        Gaussian noise, with 1/sigma^2 added up; nothing else is answered."""
+        kinds = {kind_of(m).name: kind_of(m) for m, _ in self.steps if not isinstance(m, Sampled)}
+        one = next(iter(kinds.values())) if len(kinds) == 1 else None
+        if one is None or one.together is None or any(isinstance(m, Sampled) for m, _ in self.steps):
+            raise Unsupported(
+                f"{self!r} on one shared sample: several releases of which not all are plain Gaussian noise have no "
+                "proven pair; sampling each of them on its own describes independent samples, another run with a "
+                "smaller loss."
+            )
+        made: Sampled = SCHEMES[scheme].description(one.together(self.steps), **parameters)
+        return Plan(((made, 1),), self.adjacency)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return self.adjacency == other.adjacency and dict(self.steps) == dict(other.steps)
+
+    def __hash__(self) -> int:
+        return hash((self.adjacency, frozenset(self.steps)))
+
+    def __repr__(self) -> str:
+        parts = [f"{n} * {m!r}" if n > 1 else repr(m) for m, n in self.steps[:8]]
+        if len(self.steps) > 8:
+            parts.append(f"... {len(self.steps) - 8} more")
+        suffix = "" if self.adjacency == DEFAULT_ADJACENCY else f", adjacency={self.adjacency!r}"
+        return f"Plan({' + '.join(parts)}{suffix})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan file as a dictionary."""
+        steps = [{**m.to_dict(), "count": n} for m, n in self.steps]
+        return {"version": 1, "adjacency": self.adjacency, "steps": steps}
+
+    def to_json(self) -> str:
+        """The plan file."""
+        return json.dumps(self.to_dict(), indent=1)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """Read a plan file given as a dictionary; unknown keys are refused."""
+        return plan_file.parse(data, cls)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read a plan file given as text."""
+        return plan_file.parse(plan_file.decode(text), cls)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise InvalidPlan(f"plan = {str(path)!r}: cannot be read ({problem}).") from None
+        return cls.from_json(text)
+
+
+def on_scheme(mechanism: Mechanism, scheme: str, **parameters: Any) -> Sampled:
+    """A mechanism on a sampler given by its name."""
+    return mechanism._on_sample(scheme_named(scheme), **parameters)
 
 
 def set_field(instance: Any, name: str, value: Any) -> None:

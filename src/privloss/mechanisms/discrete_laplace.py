@@ -1,26 +1,71 @@
 """Discrete Laplace (two-sided geometric) noise on whole numbers.
 
->>> DiscreteLaplace(scale=10)
-DiscreteLaplace(scale=10.0)
+>>> DiscreteLaplace(scale=10), DiscreteLaplace(noise_multiplier=10)
+(DiscreteLaplace(scale=10.0), DiscreteLaplace(noise_multiplier=10.0))
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
+from privloss.losses.step import Step
+from privloss.losses.table.build import REVEALED, discrete_laplace
+from privloss.mechanisms import noise
 from privloss.mechanisms.base import Mechanism, set_field
-from privloss.numerics import check
+from privloss.mechanisms.kinds import Kind, add_kind
+from privloss.mechanisms.parameters import number, whole
 
 
 @dataclass(frozen=True, repr=False)
 class DiscreteLaplace(Mechanism):
-    """A whole number plus noise with P[k] proportional to exp(-|k| / scale); `sensitivity` is whole as well."""
+    """A whole number plus noise with P[k] proportional to exp(-|k| / scale); `sensitivity` is whole as well. Given by
+    `noise_multiplier` instead, every record contributes at most 1."""
 
     kind: ClassVar[str] = "discrete-laplace"
-    scale: float
-    sensitivity: int = 1
+    scale: float | None = number(default=None)
+    sensitivity: int | None = whole(default=None, plain=1)
+    noise_multiplier: float | None = number(default=None, description="scale, where a record contributes at most 1")
 
     def __post_init__(self) -> None:
-        set_field(self, "scale", check.number("scale", self.scale, low=0))
-        set_field(self, "sensitivity", check.count("sensitivity", self.sensitivity))
+        noise.exactly_one(self.noise_multiplier, "scale", self.scale, self.sensitivity)
+        super().__post_init__()
+        if self.scale is not None and self.sensitivity is None:
+            set_field(self, "sensitivity", 1)
+
+
+def _step(m: DiscreteLaplace, adjacency: str) -> Step:
+    scale = noise.said(m.noise_multiplier, m.scale)
+    size = int(noise.sensitivity(m.noise_multiplier, m.sensitivity, adjacency))
+    step = Step.of_table(
+        discrete_laplace(scale, size) if scale > 0 else REVEALED,
+        "Discrete Laplace pair, shifted by the sensitivity (monotone likelihood ratio)",
+        f"discrete-laplace: whole-number query of sensitivity {size} under {adjacency}, scale {scale:g}",
+        mirrored=True,  # k -> D - k
+    )
+    return dataclasses.replace(step, null_adds_nothing=m.noise_multiplier is not None)
+
+
+def _louder(m: DiscreteLaplace, factor: float) -> DiscreteLaplace:
+    if m.noise_multiplier is not None:
+        return DiscreteLaplace(noise_multiplier=m.noise_multiplier * factor)
+    return dataclasses.replace(m, scale=(m.scale or 0.0) * factor)
+
+
+def _grouped(m: DiscreteLaplace, people: int, adjacency: str) -> DiscreteLaplace:
+    size = noise.sensitivity(m.noise_multiplier, m.sensitivity, adjacency)
+    return DiscreteLaplace(noise.said(m.noise_multiplier, m.scale), people * int(size))
+
+
+add_kind(
+    Kind(
+        "discrete-laplace",
+        DiscreteLaplace,
+        _step,
+        forms=(("scale", "sensitivity?"), ("noise_multiplier",)),
+        louder=_louder,
+        grouped=_grouped,
+        certified="lattice",
+    )
+)

@@ -1,26 +1,35 @@
 """Gaussian noise.
 
-Two ways to say how much, because they are often confused:
-
-- ``noise_multiplier``: noise / bound on one record's contribution to a *sum* (the clipping norm C). The sensitivity
-  follows from the adjacency: C under add-remove and zero-out, 2C under replace-one.
-- ``sigma`` with ``sensitivity``: the noise and the query's l2 sensitivity under the plan's adjacency; nothing is
-  doubled. For vectors the l2 norm is all that matters (Cor. gauss_adp_exact_multi).
+Two ways to say how much, because they are often confused (`noise.py`): ``noise_multiplier``, noise / clipping norm of a
+*sum*, from which the sensitivity follows; or ``sigma`` with ``sensitivity``, where nothing is doubled. For vectors the l2
+norm is all that matters (Cor. gauss_adp_exact_multi).
 
 >>> Gaussian(1.1)
 Gaussian(noise_multiplier=1.1)
 >>> Gaussian(sigma=3.0, sensitivity=2.0)
 Gaussian(sigma=3.0, sensitivity=2.0)
+>>> (Gaussian(1.0) + Gaussian(1.0) * 3).poisson(0.1)              # four releases on one sample: 1/sigma^2 adds
+Plan(Gaussian(noise_multiplier=0.49999999999999...).poisson(0.1))
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from privloss.errors import InvalidInput
-from privloss.mechanisms.base import Mechanism, set_field
-from privloss.numerics import check
+from privloss.errors import Unsupported
+from privloss.losses.closed.gaussian import GaussianLoss
+from privloss.losses.samplers.poisson import gaussian_hit
+from privloss.losses.step import REVEALED_LOSS, Step
+from privloss.mechanisms import noise
+from privloss.mechanisms.base import Mechanism
+from privloss.mechanisms.kinds import Kind, add_kind
+from privloss.mechanisms.parameters import number
+from privloss.numerics.floats import next_down, next_up
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,22 +37,89 @@ class Gaussian(Mechanism):
     """A query plus N(0, sigma^2) noise (per coordinate)."""
 
     kind: ClassVar[str] = "gaussian"
-    noise_multiplier: float | None = None
-    sigma: float | None = None
-    sensitivity: float | None = None
+    noise_multiplier: float | None = number(default=None, description="noise / bound on one record's contribution")
+    sigma: float | None = number(default=None)
+    sensitivity: float | None = number(
+        above=True, default=None, description="l2 sensitivity under the plan's adjacency"
+    )
 
     def __post_init__(self) -> None:
-        if (self.noise_multiplier is None) == (self.sigma is None):
-            raise InvalidInput(
-                f"noise_multiplier = {self.noise_multiplier!r}, sigma = {self.sigma!r}: give exactly one of them."
-            )
-        if self.noise_multiplier is not None:
-            if self.sensitivity is not None:
-                raise InvalidInput(
-                    f"sensitivity = {self.sensitivity!r}: goes with sigma; noise_multiplier is noise / clipping norm."
-                )
-            set_field(self, "noise_multiplier", check.number("noise_multiplier", self.noise_multiplier, low=0))
-        else:
-            set_field(self, "sigma", check.number("sigma", self.sigma, low=0))
-            if self.sensitivity is not None:
-                set_field(self, "sensitivity", check.number("sensitivity", self.sensitivity, low=0, above=True))
+        noise.exactly_one(self.noise_multiplier, "sigma", self.sigma, self.sensitivity)
+        super().__post_init__()
+
+
+def _step(m: Gaussian, adjacency: str) -> Step:
+    sigma = noise.said(m.noise_multiplier, m.sigma) / noise.sensitivity(m.noise_multiplier, m.sensitivity, adjacency)
+    text = noise.sensitivity_text(m.noise_multiplier, m.sensitivity, adjacency)
+    text = text if m.noise_multiplier is not None else f"{text}, sigma = {m.sigma:g} given"
+    squared = sigma * sigma
+    mu_squared = 1 / squared if squared > 0 else math.inf
+
+    def on_poisson(rate: float) -> Step:
+        theorem = (
+            "Poisson-sampled Gaussian: (1-q) N(0) + q N(1) against N(0), both directions "
+            "(Zhu, Dong, Wang 2022, Thm. 11)"
+        )
+        return gaussian_hit(rate, sigma).saying(theorem, f"gaussian: {text}")
+
+    return Step(
+        ("Gaussian pair N(0) against N(sensitivity) (Cor. gauss_adp_exact_multi)",),
+        (f"gaussian: {text}; no sampling",),
+        GaussianLoss(mu_squared) if mu_squared < math.inf else REVEALED_LOSS,
+        mirrored=True,
+        poisson=on_poisson,
+        distances=noise.distances(m.noise_multiplier, m.sigma, m.sensitivity, adjacency),
+        contributions_known=m.noise_multiplier is not None,
+        null_adds_nothing=m.noise_multiplier is not None,
+    )
+
+
+def _louder(m: Gaussian, factor: float) -> Gaussian:
+    if m.noise_multiplier is not None:
+        return Gaussian(m.noise_multiplier * factor)
+    return dataclasses.replace(m, sigma=(m.sigma or 0.0) * factor)
+
+
+def _grouped(m: Gaussian, people: int, adjacency: str) -> Gaussian:
+    if m.noise_multiplier is not None:
+        return Gaussian(noise_multiplier=m.noise_multiplier / people)
+    return Gaussian(sigma=m.sigma, sensitivity=people * (m.sensitivity or 1.0))
+
+
+def _together(steps: Sequence[tuple[Gaussian, int]]) -> Gaussian:
+    """A vector of Gaussian releases is one Gaussian release with mu^2 = the sum of theirs; rounded to less noise."""
+    multipliers = [m.noise_multiplier for m, _ in steps]
+    if any(noise.said(m.noise_multiplier, m.sigma) == 0 for m, _ in steps):
+        return next(m for m, _ in steps if noise.said(m.noise_multiplier, m.sigma) == 0)
+    if None not in multipliers:
+        total = math.fsum(n / (z * z) for z, (_, n) in zip(multipliers, steps, strict=True) if z is not None)
+        return Gaussian(noise_multiplier=next_down(next_down(1 / math.sqrt(next_up(next_up(total))))))
+    if any(z is not None for z in multipliers):
+        raise Unsupported(
+            "gaussian: releases on one shared sample must all be given by noise_multiplier, or all by sigma."
+        )
+    total = math.fsum(n * ((m.sensitivity or 1.0) / (m.sigma or math.inf)) ** 2 for m, n in steps)
+    return Gaussian(sigma=1.0, sensitivity=next_up(next_up(math.sqrt(next_up(next_up(next_up(total)))))))
+
+
+def _mu_squared(m: Gaussian, adjacency: str) -> Fraction:
+    size = Fraction(noise.sensitivity(m.noise_multiplier, m.sensitivity, adjacency))
+    given = noise.said(m.noise_multiplier, m.sigma)
+    if not given:
+        raise Unsupported("plan: a step without noise has no price in GDP.")
+    return (size / Fraction(given)) ** 2
+
+
+add_kind(
+    Kind(
+        "gaussian",
+        Gaussian,
+        _step,
+        forms=(("noise_multiplier",), ("sigma", "sensitivity?")),
+        louder=_louder,
+        grouped=_grouped,
+        together=_together,
+        mu_squared=_mu_squared,
+        certified="line",
+    )
+)

@@ -1,59 +1,38 @@
-"""The plan file format, version 1: strict in what it reads.
+"""The plan file format, version 1: strict in what it reads. Everything it knows about mechanisms and samplers it reads
+from the registry.
 
-``schema()`` is the published JSON Schema; this parser accepts exactly what the schema describes and says in one
-sentence what is wrong with anything else.
+``schema()`` is the published JSON Schema; the parser accepts what the schema describes and says in one sentence what is
+wrong with anything else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
+from privloss.adjacency import ADD_REMOVE, ADJACENCIES
 from privloss.errors import InvalidInput, InvalidPlan, Unsupported
-from privloss.mechanisms.base import Mechanism
-from privloss.mechanisms.black_box import GDP, RDP, ZCDP, ApproxDP, PureDP
-from privloss.mechanisms.custom import Custom, PrivacyProfile, Tabulated, TradeOff
-from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
-from privloss.mechanisms.discrete_laplace import DiscreteLaplace
-from privloss.mechanisms.exponential import Exponential, NoisyMax
-from privloss.mechanisms.gaussian import Gaussian
-from privloss.mechanisms.laplace import Laplace
-from privloss.mechanisms.plan import DEFAULT_ADJACENCY, Plan
-from privloss.mechanisms.randomized_response import RandomizedResponse
-from privloss.mechanisms.sampling import SAMPLERS, SCHEMES
-from privloss.mechanisms.truncated import TruncatedGaussian, TruncatedLaplace
-from privloss.mechanisms.unary_encoding import UnaryEncoding
+from privloss.mechanisms.kinds import KINDS, SCHEMES, Kind, Scheme, schemes
+from privloss.mechanisms.parameters import declared, public_name
 from privloss.numerics import check
 
-_KINDS: dict[str, type[Mechanism]] = {
-    cls.kind: cls
-    for cls in (
-        Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, TruncatedGaussian, TruncatedLaplace, RandomizedResponse,
-        UnaryEncoding, Exponential, NoisyMax, PureDP, ApproxDP, ZCDP, RDP, GDP, PrivacyProfile, TradeOff,
-        Custom, Tabulated,
-    )
-}  # fmt: skip
 _CORRELATED = ("dp-ftrl", "matrix-mechanism", "correlated-gaussian", "tree-aggregation")
+MadePlan = TypeVar("MadePlan")
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of plan files."""
-    text = resources.files("privloss").joinpath("plan.schema.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def parse_text(text: str) -> Plan:
-    """A plan from the text of a plan file."""
+def decode(text: str) -> Any:
+    """The JSON of a plan file."""
     try:
-        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
     except json.JSONDecodeError as problem:
         raise InvalidPlan(f"plan: is not JSON ({problem}).") from None
     except RecursionError:
         raise InvalidPlan("plan: is nested too deeply.") from None
-    return parse(data)
 
 
 def _no_constant(name: str) -> Any:
@@ -69,8 +48,8 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-def parse(data: Any) -> Plan:
-    """A plan from the dictionary of a plan file."""
+def parse(data: Any, make: Callable[[tuple[tuple[Any, int], ...], str], MadePlan]) -> MadePlan:
+    """A plan, made by `make(steps, adjacency)`, from the dictionary of a plan file."""
     _keys("plan", data, required=("steps",), optional=("version", "adjacency"))
     if data.get("version", 1) != 1 or isinstance(data.get("version", 1), bool):
         raise InvalidPlan(f"version = {data['version']!r}: this release reads version 1.")
@@ -79,34 +58,23 @@ def parse(data: Any) -> Plan:
         raise InvalidPlan(f"steps = {_short(steps)}: must be a non-empty list.")
     try:
         read = tuple(_step(f"steps[{i}]", step) for i, step in enumerate(steps))
-        return Plan(read, data.get("adjacency", DEFAULT_ADJACENCY))
+        return make(read, data.get("adjacency", ADD_REMOVE))
     except InvalidPlan:
         raise
     except InvalidInput as problem:
         raise InvalidPlan(str(problem)) from None
 
 
-def _step(where: str, data: Any) -> tuple[Mechanism, int]:
-    if not isinstance(data, Mapping):
-        raise InvalidPlan(f"{where} = {_short(data)}: must be an object.")
-    kind = data.get("mechanism")
-    if kind in _CORRELATED:
-        raise Unsupported(
-            f"{where}.mechanism = {kind!r}: correlated noise (DP-FTRL, matrix mechanisms) has no proven bound here, "
-            "and is never accounted for as independent steps."
-        )
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidPlan(f"{where}.mechanism = {kind!r}: must be one of {', '.join(_KINDS)}.")
-    cls = _KINDS[kind]
-    required = tuple(cls.renamed.get(f.name, f.name) for f in fields(cls) if f.default is MISSING)
-    optional = tuple(cls.renamed.get(f.name, f.name) for f in fields(cls) if f.default is not MISSING)
+def _step(where: str, data: Any) -> tuple[Any, int]:
+    kind = _kind(where, data)
+    required, optional = _parameters(kind.description)
     _keys(where, data, required=("mechanism", *required), optional=(*optional, "sampling", "count"))
     given = {name: data[name] for name in (*required, *optional) if name in data}
     for name, value in given.items():
         if value is None:
             raise InvalidPlan(f"{where}.{name} = null: leave the key out or give a number.")
     try:
-        mechanism: Mechanism = cls(**given)
+        mechanism = kind.description(**given)
         times = check.count("count", data.get("count", 1))
         if "sampling" in data:
             mechanism = _sampled(f"{where}.sampling", mechanism, data["sampling"])
@@ -117,16 +85,35 @@ def _step(where: str, data: Any) -> tuple[Mechanism, int]:
     return mechanism, times
 
 
-def _sampled(where: str, mechanism: Mechanism, data: Any) -> Mechanism:
+def _kind(where: str, data: Any) -> Kind:
     if not isinstance(data, Mapping):
         raise InvalidPlan(f"{where} = {_short(data)}: must be an object.")
-    scheme = check.choice(f"{where}.scheme", data.get("scheme"), SCHEMES, error=InvalidPlan)
-    sampler = SAMPLERS[scheme]
-    own = [f for f in fields(sampler) if f.name != "mechanism"]
-    required = tuple(f.name for f in own if f.default is MISSING)
-    optional = tuple(f.name for f in own if f.default is not MISSING)
+    name = data.get("mechanism")
+    if name in _CORRELATED:
+        raise Unsupported(
+            f"{where}.mechanism = {name!r}: correlated noise (DP-FTRL, matrix mechanisms) has no proven bound here, "
+            "and is never accounted for as independent steps."
+        )
+    if not isinstance(name, str) or name not in KINDS:
+        raise InvalidPlan(f"{where}.mechanism = {name!r}: must be one of {', '.join(KINDS)}.")
+    return KINDS[name]
+
+
+def _sampled(where: str, mechanism: Any, data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        raise InvalidPlan(f"{where} = {_short(data)}: must be an object.")
+    scheme = check.choice(f"{where}.scheme", data.get("scheme"), schemes(), error=InvalidPlan)
+    sampler = SCHEMES[scheme].description
+    required, optional = _parameters(sampler)
     _keys(where, data, required=("scheme", *required), optional=optional)
     return sampler(mechanism, **{name: data[name] for name in (*required, *optional) if name in data})
+
+
+def _parameters(description: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Public names of the parameters: those that must be given, and the others."""
+    own = [f for f in fields(description) if declared(f) is not None]
+    required = tuple(public_name(f) for f in own if f.default is MISSING)
+    return required, tuple(public_name(f) for f in own if f.default is not MISSING)
 
 
 def _keys(where: str, data: Any, required: tuple[str, ...], optional: tuple[str, ...]) -> None:
@@ -143,3 +130,63 @@ def _keys(where: str, data: Any, required: tuple[str, ...], optional: tuple[str,
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+# -- the schema --------------------------------------------------------------------------------------------------------
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of plan files, made from the registry (mechanisms from outside included)."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "privloss/plan.schema.json",
+        "title": "privloss plan, version 1",
+        "description": "Which mechanisms ran, how often, and what neighbouring means.",
+        "type": "object",
+        "properties": {
+            "version": {"const": 1, "default": 1},
+            "adjacency": {"enum": list(ADJACENCIES), "default": ADD_REMOVE},
+            "steps": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"oneOf": [form for kind in KINDS.values() for form in _step_forms(kind)]},
+            },
+        },
+        "required": ["steps"],
+        "additionalProperties": False,
+        "$defs": {"sampling": {"oneOf": [_scheme_form(SCHEMES[name]) for name in schemes()]}},
+    }
+
+
+def _step_forms(kind: Kind) -> list[dict[str, Any]]:
+    """One object for every set of parameters that go together."""
+    required, optional = _parameters(kind.description)
+    forms = kind.forms or ((*required, *(f"{name}?" for name in optional)),)
+    described = {public_name(f): p.schema for f in fields(kind.description) if (p := declared(f)) is not None}
+    count = {"type": "integer", "minimum": 1, "maximum": check.MAX_COUNT, "default": 1}
+    return [
+        {
+            "type": "object",
+            "properties": {
+                "mechanism": {"const": kind.name},
+                **{name.rstrip("?"): described[name.rstrip("?")] for name in form},
+                "count": count,
+                "sampling": {"$ref": "#/$defs/sampling"},
+            },
+            "required": ["mechanism", *(name for name in form if not name.endswith("?"))],
+            "additionalProperties": False,
+        }
+        for form in forms
+    ]
+
+
+def _scheme_form(scheme: Scheme) -> dict[str, Any]:
+    required, _ = _parameters(scheme.description)
+    described = {public_name(f): p.schema for f in fields(scheme.description) if (p := declared(f)) is not None}
+    return {
+        "type": "object",
+        "description": scheme.about,
+        "properties": {"scheme": {"const": scheme.name}, **described},
+        "required": ["scheme", *required],
+        "additionalProperties": False,
+    }

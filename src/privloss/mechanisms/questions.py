@@ -1,22 +1,31 @@
 """The question methods of mechanisms and plans.
 
 This is the one module that reaches down the house: each method hands the question to the room that answers it, at call
-time, so that describing a plan never pays for numerics.
+time. Everything else imports upwards only, and a test says so.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from privloss.errors import InvalidInput
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privloss.guarantees.compare import Row
-    from privloss.guarantees.explain import Explanation
-    from privloss.mechanisms.plan import Plan
+    from privloss.answers.explain import Explanation
+    from privloss.mechanisms.base import Plan
+    from privloss.mechanisms.worst_neighbours import Support
     from privloss.numerics.bound import Bound, Bounds
+    from privloss.theorems.compare import ComparedBound
 
 DEFAULT_TOLERANCE = 1e-10
+
+
+def _certified(certify: bool) -> bool:
+    if not isinstance(certify, bool):
+        raise InvalidInput(f"certify = {certify!r}: must be True or False.")
+    return certify
 
 
 class Questions:
@@ -48,9 +57,13 @@ class Questions:
         >>> pl.Gaussian(noise_multiplier=2.0).epsilon(delta=1e-5)
         Bound(1.99309140441..., 1.99309140441...)
         """
-        from privloss.guarantees import exact
+        if _certified(certify):
+            from privloss.certificates import certificate
 
-        return exact.epsilon(self.as_plan(), delta, adjacency=adjacency, tolerance=tolerance, certify=certify)
+            return certificate.epsilon(self.as_plan(), delta, adjacency=adjacency)
+        from privloss.answers import exact
+
+        return exact.epsilon(self.as_plan(), delta, adjacency=adjacency, tolerance=tolerance)
 
     @overload
     def delta(
@@ -74,37 +87,54 @@ class Questions:
         self, epsilon: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE, certify: bool = False
     ) -> Bound | Bounds:
         """The least delta for which this is (epsilon, delta)-DP, as an interval; for an array, an array."""
-        from privloss.guarantees import exact
+        if _certified(certify):
+            from privloss.certificates import certificate
 
-        return exact.delta(self.as_plan(), epsilon, adjacency=adjacency, tolerance=tolerance, certify=certify)
+            return certificate.delta(self.as_plan(), epsilon, adjacency=adjacency)
+        from privloss.answers import exact
+
+        return exact.delta(self.as_plan(), epsilon, adjacency=adjacency, tolerance=tolerance)
+
+    def supported(self, adjacency: str | None = None) -> Support:
+        """Whether every step has a proven pair under the adjacency (the plan's own, if none is given), and why not.
+
+        >>> import privloss as pl
+        >>> bool(pl.Gaussian(1.0).shuffle(10).supported("replace-one"))
+        True
+        >>> pl.PureDP(1.0).poisson(0.1).supported("replace-one").reason[:62]
+        'PureDP(epsilon=1.0).poisson(0.1) under replace-one: needs the g'
+        """
+        from privloss.mechanisms import worst_neighbours
+
+        return worst_neighbours.supported(self.as_plan(), adjacency)
 
     def rdp(self, alpha: float, *, adjacency: str | None = None) -> Bound:
         """The Renyi divergence of order alpha >= 1 between worst neighbours, the larger of both directions."""
-        from privloss.guarantees import renyi
+        from privloss.answers import renyi
 
         return renyi.rdp(self.as_plan(), alpha, adjacency=adjacency)
 
     def kl(self, *, adjacency: str | None = None) -> Bound:
         """The Kullback-Leibler divergence between worst neighbours: the mean privacy loss."""
-        from privloss.guarantees import renyi
+        from privloss.answers import renyi
 
         return renyi.kl(self.as_plan(), adjacency=adjacency)
 
     def zcdp(self, *, adjacency: str | None = None) -> Bound:
         """The least rho for which this is rho-zCDP."""
-        from privloss.guarantees import concentrated
+        from privloss.answers import concentrated
 
         return concentrated.zcdp(self.as_plan(), adjacency=adjacency)
 
     def total_variation(self, *, adjacency: str | None = None) -> Bound:
         """delta(0): the largest advantage of any test between worst neighbours."""
-        from privloss.guarantees import tradeoff
+        from privloss.answers import tradeoff
 
         return tradeoff.total_variation(self.as_plan(), adjacency=adjacency)
 
     def tradeoff(self, fpr: float, *, adjacency: str | None = None) -> Bound:
         """The least false negative rate of any test at false positive rate `fpr` (f-DP). Quote the lower end."""
-        from privloss.guarantees import tradeoff
+        from privloss.answers import tradeoff
 
         return tradeoff.tradeoff(self.as_plan(), fpr, adjacency=adjacency)
 
@@ -117,12 +147,12 @@ class Questions:
         tolerance: float = DEFAULT_TOLERANCE,
     ) -> Explanation:
         """Which theorem and engine gave the number, and what it assumes."""
-        from privloss.guarantees import explain
+        from privloss.answers import explain
 
         return explain.explain(self.as_plan(), delta=delta, epsilon=epsilon, adjacency=adjacency, tolerance=tolerance)
 
-    def compare(self, delta: float, *, adjacency: str | None = None, noise: bool = True) -> list[Row]:
+    def compare(self, delta: float, *, adjacency: str | None = None, noise: bool = True) -> list[ComparedBound]:
         """Every bound that applies at this delta, from loosest to exact, and what each costs in noise."""
-        from privloss.guarantees import compare
+        from privloss.theorems import compare
 
         return compare.compare(self.as_plan(), delta, adjacency=adjacency, noise=noise)

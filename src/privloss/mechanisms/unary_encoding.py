@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privloss.errors import InvalidInput
-from privloss.mechanisms.base import Mechanism, set_field
-from privloss.numerics import check
+from privloss.losses.step import Step
+from privloss.losses.table.build import unary_encoding
+from privloss.mechanisms.base import Mechanism
+from privloss.mechanisms.kinds import Kind, add_kind
+from privloss.mechanisms.parameters import number
 
 
 @dataclass(frozen=True, repr=False)
@@ -19,11 +22,23 @@ class UnaryEncoding(Mechanism):
     """Two different answers differ in two bits; `p` is the chance that a one is reported as one, `q` that a zero is."""
 
     kind: ClassVar[str] = "unary-encoding"
-    p: float
-    q: float
+    p: float = number(high=1.0)
+    q: float = number(high=1.0)
 
     def __post_init__(self) -> None:
-        set_field(self, "p", check.number("p", self.p, low=0, high=1))
-        set_field(self, "q", check.number("q", self.q, low=0, high=1))
+        super().__post_init__()
         if self.q > self.p:
             raise InvalidInput(f"q = {self.q!r}: must not exceed p = {self.p!r}.")
+
+
+def _step(m: UnaryEncoding, adjacency: str) -> Step:
+    return Step.of_table(
+        unary_encoding(m.p, m.q),
+        "Unary encoding: the two bits in which two answers differ (explicit pair)",
+        f"unary-encoding: neighbours give different answers under {adjacency}; an absent person's report is drawn as for "
+        "some fixed answer",
+        mirrored=True,  # the two bits change places
+    )
+
+
+add_kind(Kind("unary-encoding", UnaryEncoding, _step, certified="all outcomes"))

@@ -1,1 +1,1 @@
-"""The floor of the house: numbers with proven error. Knows nothing of privacy mechanisms."""
+"""Numbers and their errors; no privacy is known here."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from privloss.errors import InvalidInput
 from privloss.numerics import check
-from privloss.numerics.small import UNIT, Real
+from privloss.numerics.floats import UNIT, Real
 
 
 def numbers(name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, above: bool = False) -> Real:

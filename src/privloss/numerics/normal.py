@@ -12,7 +12,7 @@ import math
 
 from scipy.special import erfcx, log_ndtr
 
-from privloss.numerics.small import UNIT
+from privloss.numerics.floats import UNIT
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_HALF_PI = math.sqrt(0.5 * math.pi)

@@ -1,1 +1,1 @@
-"""Backwards: from a promise to the parameters that keep it."""
+"""Backwards: from a promise to its parameters."""

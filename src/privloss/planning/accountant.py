@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from privloss.adjacency import ADJACENCIES
+from privloss.answers import exact
 from privloss.errors import InvalidInput
-from privloss.guarantees import exact
+from privloss.mechanisms.base import DEFAULT_ADJACENCY, Plan
 from privloss.mechanisms.gaussian import Gaussian
-from privloss.mechanisms.plan import ADJACENCIES, DEFAULT_ADJACENCY, Plan
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
 
@@ -64,10 +65,7 @@ class Accountant:
         if not self._history:
             check.number("delta", delta, low=0, high=1)
             return Bound(0.0, 0.0, "nothing has run")
-        found = exact.epsilon(self.plan, delta)
-        if not isinstance(found, Bound):
-            raise InvalidInput(f"delta = {delta!r}: must be one number.")
-        return found
+        return exact.one_epsilon(self.plan, delta)
 
     def get_epsilon(self, delta: float) -> float:
         """The upper end."""

@@ -19,20 +19,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from privloss.answers import exact
 from privloss.errors import InvalidInput
-from privloss.guarantees import composition, conversion, exact
+from privloss.mechanisms.base import Plan
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
-from privloss.mechanisms.plan import Plan
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
 from privloss.planning.calibrate import calibrate
+from privloss.theorems import composition, conversion
 
 NOISES = ("gaussian", "laplace")
 
 
 @dataclass(frozen=True)
-class Row:
+class Accounting:
     """One accounting: the noise of each release, and what is exactly true of it."""
 
     accounting: str
@@ -49,10 +50,10 @@ class Allocation:
     target_epsilon: float
     delta: float
     weights: tuple[float, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Accounting, ...]
 
     @property
-    def best(self) -> Row:
+    def best(self) -> Accounting:
         return self.rows[-1]
 
 
@@ -94,9 +95,8 @@ def allocate(
     rows = []
     for accounting, theorem, noises in found:
         plan = Plan.of(*((make(s), 1) for s in noises), adjacency=adjacency)
-        achieved = exact.epsilon(plan, level)
-        assert isinstance(achieved, Bound)
-        rows.append(Row(accounting, theorem, tuple(noises), plan, achieved))
+        achieved = exact.one_epsilon(plan, level)
+        rows.append(Accounting(accounting, theorem, tuple(noises), plan, achieved))
     return Allocation(total, level, tuple(given), tuple(rows))
 
 

@@ -21,10 +21,9 @@ from typing import Any
 
 from scipy.optimize import brentq
 
+from privloss.answers.tradeoff import total_variation
 from privloss.errors import InvalidInput, Unreachable
-from privloss.guarantees.tradeoff import total_variation
-from privloss.mechanisms.base import Mechanism
-from privloss.mechanisms.plan import Plan
+from privloss.mechanisms.base import Mechanism, Plan
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
 from privloss.planning.target import Target

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from privloss.adjacency import ADJACENCIES
 from privloss.errors import InvalidInput, Unsupported
+from privloss.mechanisms.base import Mechanism, Plan, Sampled, on_scheme
 from privloss.mechanisms.gaussian import Gaussian
-from privloss.mechanisms.plan import ADJACENCIES, Plan
+from privloss.mechanisms.kinds import SCHEMES, Scheme, Training, scheme_named, schemes
 from privloss.mechanisms.questions import Questions
-from privloss.mechanisms.sampling import EPOCHS, SCHEMES, Sampled
 from privloss.numerics import check
 
 NOISES = ("independent", "correlated")
@@ -71,13 +71,37 @@ def dp_sgd(
     size, batch = check.count("dataset_size", dataset_size), check.count("batch_size", batch_size)
     if batch > size:
         raise InvalidInput(f"batch_size = {batch_size!r}: must be at most dataset_size = {size}.")
-    scheme = check.choice("sampling", sampling, SCHEMES)
+    scheme = SCHEMES[check.choice("sampling", scheme_named(sampling), schemes())]
     check.choice("adjacency", adjacency, ADJACENCIES)
     if check.choice("noise", noise, NOISES) == "correlated":
         raise Unsupported(
             "noise = 'correlated': the noise of DP-FTRL and matrix mechanisms is not independent between steps; "
             "privloss has no proven bound for it and will not account for it as independent steps."
         )
+    split = _micro_batches(batch, accumulation, ranks)
+    if (max_batch_size is not None) != scheme.limits_batches:
+        raise InvalidInput(
+            f"max_batch_size = {max_batch_size!r}: goes with sampling = 'truncated-poisson', and only with it."
+        )
+    per_epoch = -(-size // batch)
+    total, told = _steps(epochs, steps, per_epoch)
+    exact = f"{size} / {batch} = {size / batch:g}" + (", rounded up" if size % batch else "")
+    first = f"{size:,} records, batch {batch:,}, {per_epoch:,} steps per epoch ({exact}), {told}"
+    step = Gaussian(noise_multiplier=check.number("noise_multiplier", noise_multiplier, low=0))
+    sampled, what = _sampled(step, scheme, Training(size, batch, per_epoch, max_batch_size))
+    count = total
+    if scheme.epochs:
+        count = -(-total // per_epoch)
+        what += f"; {count:,} epochs" + (", the last one counted whole" if total % per_epoch else "")
+    shared = (f"every update: {split} micro-batches of {batch // split} (no effect on privacy)",) if split > 1 else ()
+    return DpSgd(
+        Plan.of((sampled, count), adjacency=adjacency), size, batch, total, per_epoch, scheme.name,
+        (first, f"sampling: {what}", *shared),
+    )  # fmt: skip
+
+
+def _micro_batches(batch: int, accumulation: int, ranks: int) -> int:
+    """Into how many parts one update is split."""
     for name, parts in (("accumulation", accumulation), ("ranks", ranks)):
         check.count(name, parts)
     if batch % (accumulation * ranks):
@@ -85,49 +109,25 @@ def dp_sgd(
             f"accumulation = {accumulation!r}, ranks = {ranks!r}: must divide batch_size = {batch}, the records behind "
             "one noisy update."
         )
-    if (max_batch_size is not None) != (scheme == "truncated-poisson"):
-        raise InvalidInput(
-            f"max_batch_size = {max_batch_size!r}: goes with sampling = 'truncated-poisson', and only with it."
-        )
+    return accumulation * ranks
+
+
+def _steps(epochs: float | None, steps: int | None, per_epoch: int) -> tuple[int, str]:
+    """How many steps run, and how that was found."""
     if (epochs is None) == (steps is None):
         raise InvalidInput(f"epochs = {epochs!r}, steps = {steps!r}: give exactly one of them.")
-    per_epoch = -(-size // batch)
-    exact = f"{size} / {batch} = {size / batch:g}" + (", rounded up" if size % batch else "")
-    if epochs is not None:
-        passes = check.number("epochs", epochs, low=0, above=True)
-        total = check.count("epochs * steps per epoch", math.ceil(round(passes * per_epoch, 9)))
-        part = "" if total == passes * per_epoch else ", rounded up"
-        told = f"{passes:g} epochs: {total:,} steps{part}"
-    else:
+    if epochs is None:
         total = check.count("steps", steps)
-        told = f"{total:,} steps"
-    first = f"{size:,} records, batch {batch:,}, {per_epoch:,} steps per epoch ({exact}), {told}"
-    step = Gaussian(noise_multiplier=check.number("noise_multiplier", noise_multiplier, low=0))
-    sampled, what = _sampled(step, scheme, size, batch, per_epoch, max_batch_size)
-    count = total
-    if scheme in EPOCHS:
-        count = -(-total // per_epoch)
-        what += f"; {count:,} epochs" + (", the last one counted whole" if total % per_epoch else "")
-    split = accumulation * ranks
-    shared = (f"every update: {split} micro-batches of {batch // split} (no effect on privacy)",) if split > 1 else ()
-    return DpSgd(
-        Plan.of((sampled, count), adjacency=adjacency), size, batch, total, per_epoch, scheme,
-        (first, f"sampling: {what}", *shared),
-    )  # fmt: skip
+        return total, f"{total:,} steps"
+    passes = check.number("epochs", epochs, low=0, above=True)
+    total = check.count("epochs * steps per epoch", math.ceil(round(passes * per_epoch, 9)))
+    part = "" if total == passes * per_epoch else ", rounded up"
+    return total, f"{passes:g} epochs: {total:,} steps{part}"
 
 
-def _sampled(step: Gaussian, scheme: str, size: int, batch: int, per_epoch: int, most: Any) -> tuple[Sampled, str]:
+def _sampled(step: Mechanism, scheme: Scheme, run: Training) -> tuple[Sampled, str]:
     """The sampled step (or epoch), and its sentence."""
-    rate = batch / size
-    if scheme == "poisson":
-        return step.poisson(rate), f"poisson, rate {batch}/{size} = {rate:g} at every step"
-    if scheme == "fixed-size":
-        return step.fixed_size(size, batch), f"fixed size, {batch} of {size} records at every step"
-    if scheme == "with-replacement":
-        return step.with_replacement(size, batch), f"with replacement, {batch} draws out of {size} at every step"
-    if scheme == "truncated-poisson":
-        text = f"poisson, rate {batch}/{size} = {rate:g}, cut down to {most} records"
-        return step.truncated_poisson(rate, size, most), text
-    if scheme == "shuffle":
-        return step.shuffled(per_epoch), f"shuffled epochs of {per_epoch} steps"
-    return step.allocated(per_epoch), f"random allocation, every record in one of {per_epoch} steps per epoch"
+    if scheme.training is None:
+        raise Unsupported(f"sampling = {scheme.name!r}: has no meaning for a training run.")
+    parameters, what = scheme.training(run)
+    return on_scheme(step, scheme.name, **parameters), what

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from privloss.answers import exact
 from privloss.errors import InvalidInput
-from privloss.guarantees import exact
-from privloss.mechanisms.base import Mechanism
-from privloss.mechanisms.plan import Plan
+from privloss.mechanisms.base import Mechanism, Plan
 from privloss.numerics.bound import Bound
 
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]  # wraps the points, knows how many
@@ -66,8 +65,6 @@ def sweep(
     points = list(itertools.product(*values))
     answers = []
     for point in progress(points, len(points)):
-        found = exact.epsilon(family(**dict(zip(names, point, strict=True))).as_plan(), delta, adjacency=adjacency)
-        if not isinstance(found, Bound):
-            raise InvalidInput(f"delta = {delta!r}: must be one number.")
-        answers.append(found)
+        plan = family(**dict(zip(names, point, strict=True))).as_plan()
+        answers.append(exact.one_epsilon(plan, delta, adjacency=adjacency))
     return Sweep(names, values, delta, tuple(answers))

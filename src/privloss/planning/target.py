@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from privloss.answers import exact, tradeoff
 from privloss.errors import InvalidInput
-from privloss.guarantees import exact, tradeoff
-from privloss.mechanisms.plan import Plan
+from privloss.mechanisms.base import Plan
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
 
@@ -59,12 +59,10 @@ class Target:
         """Falls as the plan gets more private, and is at most 0 only if the plan surely meets the target."""
         if self.delta is not None and self.epsilon is not None:
             if self.delta > 0:
-                found = exact.delta(plan, self.epsilon, adjacency=self.adjacency, tolerance=tolerance)
-                assert isinstance(found, Bound)
+                found = exact.one_delta(plan, self.epsilon, adjacency=self.adjacency, tolerance=tolerance)
                 gap = _log(found.upper) - math.log(self.delta)
                 return gap if found.upper <= self.delta else max(gap, 1e-300)  # logs round, the comparison does not
-            found = exact.epsilon(plan, 0.0, adjacency=self.adjacency, tolerance=tolerance)
-            assert isinstance(found, Bound)
+            found = exact.one_epsilon(plan, 0.0, adjacency=self.adjacency, tolerance=tolerance)
             return min(found.upper, 1e300) - self.epsilon
         if self.advantage is not None:
             found = tradeoff.total_variation(plan, adjacency=self.adjacency)
@@ -75,9 +73,7 @@ class Target:
     def achieved(self, plan: Plan) -> Bound:
         """Epsilon at the target's delta, or the attacker's success."""
         if self.delta is not None:
-            found = exact.epsilon(plan, self.delta, adjacency=self.adjacency)
-            assert isinstance(found, Bound)
-            return found
+            return exact.one_epsilon(plan, self.delta, adjacency=self.adjacency)
         if self.advantage is not None:
             return tradeoff.total_variation(plan, adjacency=self.adjacency)
         missed = tradeoff.tradeoff(plan, self.fpr, adjacency=self.adjacency)

@@ -1,0 +1,84 @@
+"""The least rho for which a plan is rho-zCDP: the supremum over t > 0 of K(t)/(t(t+1)), both directions.
+
+- Gaussian steps attain mu^2/2 at every t; sampled Gaussians approach theirs as t grows (`concentration` of each loss).
+- Bounded losses (Laplace, randomised response): branch and bound over t. K(t)/t does not fall, so on [a, b] the ratio
+  is at most K(b)/(b (a+1)); the limit t -> 0 is the mean loss.
+
+The supremum of a sum lies between its largest value found and the sum of the suprema.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.composed import ComposedLoss
+from privloss.mechanisms.base import Plan
+from privloss.mechanisms.worst_neighbours import worst_neighbours
+from privloss.numerics.bound import Bound, exactly
+from privloss.numerics.floats import UNIT, Real, lowered, raised
+
+METHOD = "supremum of K(t)/(t(t+1))"
+_ROUNDS, _SPLIT, _WANTED = 12, 8, 1e-10
+
+
+def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
+    """The least rho."""
+    worst = worst_neighbours(plan, adjacency)
+    if worst.loss.delta_inf > 0:
+        return exactly(math.inf, METHOD, ("some outcomes have infinite loss",))
+    above, below = _rho_bounds(worst.loss), _rho_bounds(worst.stand_in)[0]
+    if worst.attained:  # what is attained is smaller than the pair
+        below = max(_rho_bounds(loss)[0] for loss in worst.attained)
+    extra = worst.curve.rho if worst.curve.points is None else math.inf  # a finite table bounds no rho
+    upper = raised(above[1] + extra, 4) if extra > 0 else above[1]
+    notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
+    return Bound(below, upper, METHOD, notes)
+
+
+def _rho_bounds(loss: ComposedLoss) -> tuple[float, float]:
+    """(lower, upper) for the supremum over t of K(t)/(t(t+1)): what the parts declare, and a search over the rest."""
+    known = [part.concentration() for part in loss.parts]
+    searched = [k.searched for k in known if k.searched is not None]
+    found = _bounded(ComposedLoss(tuple(searched))) if searched else (0.0, 0.0)
+    everywhere, limit = math.fsum(k.everywhere for k in known), math.fsum(k.limit for k in known)
+    units = 16 + len(loss.parts)
+    # what is attained at every t adds to the rest; suprema at different t do not add
+    below = everywhere + max(limit, found[0])
+    return lowered(below, units), raised(everywhere + limit + found[1] + math.fsum(k.bound for k in known), units)
+
+
+def _bounded(loss: ComposedLoss) -> tuple[float, float]:
+    """(lower, upper) for the supremum over t of K(t)/(t(t+1)), losses bounded, same law in both directions."""
+    both: list[PrivacyLoss] = [loss] if loss.symmetric else [loss, loss.reversed()]
+    found = [_branch_and_bound(direction) for direction in both]
+    return max(f[0] for f in found), max(f[1] for f in found)
+
+
+def _branch_and_bound(loss: PrivacyLoss) -> tuple[float, float]:
+    top = max(loss.largest, 1e-300)
+    mean_low, mean_high = loss.mean_bounds()
+    first, last = 1e-12 / max(top, 1.0), 1e13
+    edges = np.geomspace(first, last, 200)
+    left, right = edges[:-1], edges[1:]
+    best = max(mean_low, 0.0)
+    ceiling = best
+
+    def ratio_upper(a: Real, b: Real) -> Real:
+        k = np.minimum(loss.log_mgf_upper(b), top * b)
+        return np.asarray(k / (b * (a + 1)) * (1 + 8 * UNIT))
+
+    # left of all cells K(t)/t <= K(first)/first; right of all cells K(t)/t <= top
+    outside = max(float(ratio_upper(np.zeros(1), np.array([first]))[0]), top / (last + 1))
+    for _ in range(_ROUNDS):
+        upper = ratio_upper(left, right)
+        best = max(best, float((loss.log_mgf_lower(right) / (right * (right + 1))).max()) * (1 - 8 * UNIT))
+        alive = upper > best * (1 + _WANTED)
+        ceiling = max(float(upper[alive].max()) if np.any(alive) else best * (1 + _WANTED), best)
+        if not np.any(alive) or alive.sum() > 4000:
+            break
+        parts = np.exp(np.linspace(np.log(left[alive]), np.log(right[alive]), _SPLIT + 1, axis=1))
+        left, right = parts[:, :-1].ravel(), parts[:, 1:].ravel()
+    return best, max(ceiling, outside, mean_high if outside > best else best)

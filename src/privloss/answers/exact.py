@@ -1,0 +1,308 @@
+"""The exact accountant: epsilon(delta) and delta(epsilon) of a plan.
+
+Routes, tried in order, each named in the answer's `method`:
+
+1. a closed form (one release of one kind; any number of Gaussians);
+2. the contour integral of K (`numerics.contour`), on the lattice of the losses where they have one, otherwise on the
+   whole line, blurred by a tiny Gaussian if the line does not decay;
+3. Renyi moments for boxes of which only a curve is known;
+4. as a last resort the moments bound above and a single step below: wide, never wrong, never slow.
+
+Both directions are covered: the answer is the larger of P against Q and Q against P.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from privloss.answers import moments
+from privloss.errors import InvalidInput
+from privloss.losses.composed import ComposedLoss
+from privloss.losses.composition import WorstNeighbours
+from privloss.mechanisms.base import Plan
+from privloss.mechanisms.worst_neighbours import worst_neighbours
+from privloss.numerics import check
+from privloss.numerics.bound import Bound, Bounds, exactly, largest
+from privloss.numerics.contour.solve import Solved, delta_bounds, epsilon_bounds, epsilon_near, surely_at_most
+from privloss.numerics.contour.transform import TooExpensive
+from privloss.numerics.floats import UNIT, exp_down, exp_up, next_down
+from privloss.numerics.solve import decreasing_root, last_at_least
+
+CLOSED = "closed form"
+LATTICE = "exact privacy loss (lattice contour)"
+CONTOUR = "exact privacy loss (contour)"
+BLURRED = "exact privacy loss (blurred contour)"
+TRIVIAL = "definition"
+PINSKER = "total variation bounded through the mean loss (Pinsker)"
+WIDE = "moments bound above, one step below"
+_GOOD = 1e-9  # relative width from which a closed form needs no second opinion
+_WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
+_ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
+_COARSER = (1e-6, 1e-4, 1e-2)
+_POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
+
+
+def epsilon(plan: Plan, delta: Any, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound | Bounds:
+    """The least eps such that the plan is (eps, delta)-DP."""
+    check.number("tolerance", tolerance, low=1e-15, high=0.1)
+    worst = worst_neighbours(plan, adjacency)
+    return each("delta", delta, 1.0, lambda d: _warn_if_wide(_epsilon(worst, d, tolerance), tolerance))
+
+
+def delta(plan: Plan, epsilon: Any, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound | Bounds:
+    """The least delta such that the plan is (epsilon, delta)-DP."""
+    check.number("tolerance", tolerance, low=1e-15, high=0.1)
+    worst = worst_neighbours(plan, adjacency)
+    return each("epsilon", epsilon, math.inf, lambda e: _warn_if_wide(_delta(worst, e, tolerance), tolerance))
+
+
+def one_epsilon(plan: Plan, delta: float, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound:
+    """`epsilon` at one number."""
+    found = epsilon(plan, check.number("delta", delta, low=0, high=1), adjacency=adjacency, tolerance=tolerance)
+    return found if isinstance(found, Bound) else found[0]
+
+
+def one_delta(plan: Plan, epsilon: float, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound:
+    """`delta` at one number."""
+    found = delta(plan, check.number("epsilon", epsilon, low=0), adjacency=adjacency, tolerance=tolerance)
+    return found if isinstance(found, Bound) else found[0]
+
+
+def _warn_if_wide(answer: Bound, tolerance: float) -> Bound:
+    """Say so if the limits of nodes and memory left the interval wider than was asked for."""
+    width = answer.relative_width
+    if not max(_WIDER * tolerance, _ROUNDING) < width < math.inf:
+        return answer
+    text = f"warning: relative width {width:.1e} where {tolerance:.1e} was asked for (limit of work or of theory)"
+    return Bound(answer.lower, answer.upper, answer.method, (*answer.notes, text))
+
+
+def each(name: str, value: Any, high: float, answer: Callable[[float], Bound]) -> Bound | Bounds:
+    """One answer, or one for every entry of an array; everything is checked before anything is computed."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        if isinstance(value, np.ndarray):  # zero-dimensional
+            value = value.item()
+        return answer(check.number(name, value, low=0, high=high))
+    values = list(value)
+    if not values:
+        raise InvalidInput(f"{name} = {value!r}: must not be empty.")
+    return Bounds(
+        [answer(v) for v in [check.number(f"{name}[{i}]", v, low=0, high=high) for i, v in enumerate(values)]]
+    )
+
+
+def _directions(loss: ComposedLoss) -> Iterator[ComposedLoss]:
+    """P against Q and, unless the same, Q against P (made late: the first has then found what both need)."""
+    yield loss
+    if not loss.symmetric:
+        yield loss.reversed()
+
+
+# -- epsilon -----------------------------------------------------------------------------------------------------------
+
+
+def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
+    if delta == 1 or (not worst.loss.parts and worst.curve.empty):
+        return exactly(0.0, TRIVIAL)
+    if worst.curve.empty:
+        return _between(worst, lambda loss, width: _exact_epsilon(loss, delta, width), tolerance)
+    return moments.epsilon(worst, delta, lambda loss: _exact_epsilon(loss, delta, tolerance))
+
+
+def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound], tolerance: float) -> Bound:
+    """Where the dominating pair may not be attained, the lower end is that of mechanisms that are; and the upper end is
+    never above that of the same plan without its samplers."""
+    found = ask(worst.loss, tolerance)
+    if not worst.attained or worst.attained_pointwise:
+        return found
+    # as precise as the gap deserves
+    lower = max(ask(loss, max(tolerance, _ROUGHLY)).lower for loss in worst.attained)
+    if tolerance < _ROUGHLY and lower > (1 - 100 * _ROUGHLY) * found.upper:
+        lower = max(lower, *(ask(loss, tolerance).lower for loss in worst.attained))
+    upper, notes = found.upper, (*found.notes, "lower end: a mechanism that attains it")
+    if worst.unsampled is not None:
+        plain = ask(worst.unsampled, tolerance).upper
+        upper, notes = (plain, (*notes, "upper end: without sampling")) if plain < upper else (upper, notes)
+    return Bound(lower, upper, found.method, notes)  # raises if they contradict each other, which would be a bug
+
+
+def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
+    if not loss.parts:
+        return exactly(0.0, TRIVIAL)
+    answers: list[Bound] = []
+    solved: Solved | None = None
+    for direction in _directions(loss):
+        level = _finite_level(direction, delta)
+        if level is None:
+            return exactly(math.inf, TRIVIAL, ("delta is below the mass of infinite loss",))
+        if answers and direction.largest <= answers[0].lower:
+            continue
+        try:
+            if (
+                solved is not None
+                and solved.line is not None
+                and surely_at_most(direction, answers[0].lower, level[0], solved.line)
+            ):
+                continue
+        except TooExpensive:
+            pass
+        answer, solved = _one_direction(direction, level, tolerance)
+        answers.append(answer)
+    return largest(answers)
+
+
+def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> tuple[Bound, Solved | None]:
+    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
+    if math.isinf(level[0]):
+        if math.isinf(level[1]):  # delta = delta_inf exactly: the supremum of the finite loss
+            return Bound(max(loss.largest_lower, 0.0), max(loss.largest, 0.0), TRIVIAL), None
+        lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
+        return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",)), None
+    closed = _closed_epsilon(loss, level) if loss.solved_by_closed_form else None
+    if closed is not None and closed.relative_width < _GOOD:
+        return closed, None
+    try:
+        solved = epsilon_bounds(loss, level, tolerance)
+    except TooExpensive:
+        return closed or _last_resort(loss, level, tolerance), None
+    if solved.line is None:
+        return exactly(0.0, PINSKER), None
+    notes = () if solved.line.mu == 0 else (f"line blurred by a Gaussian with mu = {solved.line.mu:.2g}",)
+    method = CONTOUR if solved.line.mu == 0 else BLURRED
+    method = LATTICE if solved.line.lattice is not None else method
+    answer = Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, notes)
+    if closed is not None:
+        return Bound(
+            max(answer.lower, closed.lower), min(answer.upper, closed.upper), f"{CLOSED}; {method}", notes
+        ), solved
+    for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
+        if answer.relative_width > _POOR and coarser > tolerance:
+            with contextlib.suppress(TooExpensive):
+                again = epsilon_bounds(loss, level, coarser)
+                if again.line is not None:
+                    answer = _intersection(answer, Bound(max(again.lower, 0.0), max(again.upper, 0.0), BLURRED))
+    if answer.relative_width > _POOR:
+        return _intersection(answer, _last_resort(loss, level, tolerance)), solved
+    return answer, solved
+
+
+def _last_resort(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    """A closed form, or else bounds that are always cheap, and a line drawn where they say the answer must be."""
+    if loss.hockey_stick(1.0) is not None:
+        return _closed_epsilon(loss, level)
+    wide = _wide_epsilon(loss, level)
+    if not 0 < wide.upper < math.inf:
+        return wide
+    guess = math.sqrt(wide.lower * wide.upper) if wide.lower > 0 else 0.3 * wide.upper
+    try:
+        near = epsilon_near(loss, level, guess, max(tolerance, 1e-8))
+    except (TooExpensive, OverflowError):
+        return wide
+    return _intersection(Bound(max(near.lower, 0.0), max(near.upper, 0.0), BLURRED), wide)
+
+
+def _intersection(first: Bound, second: Bound) -> Bound:
+    """Both are sound, so the truth lies in both (an empty intersection would be a bug, and raises)."""
+    lower, upper = max(first.lower, second.lower), min(first.upper, second.upper)
+    narrow = first if upper == first.upper and lower == first.lower else second
+    method = first.method if narrow is first else f"{first.method}; {second.method}"
+    return Bound(lower, upper, method, tuple(dict.fromkeys(first.notes + second.notes)))
+
+
+def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
+    def bounds(eps: float) -> tuple[float, float]:
+        return loss.hockey_stick(eps) or (-math.inf, 0.0)
+
+    start = loss.largest if math.isfinite(loss.largest) else 1.0
+    lower, upper = decreasing_root(bounds, level, max(start, 1e-300))
+    return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), CLOSED)
+
+
+def _finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None:
+    """Logs of bounds on delta - delta_inf (-inf for "perhaps nothing left"); None if that is surely negative."""
+    low_inf, high_inf = loss.delta_inf_bounds
+    if delta < low_inf or low_inf == 1:
+        return None
+    # a difference of two doubles is rounded once, and its sign is exact
+    low, high = (delta - high_inf) * (1 - 2 * UNIT), (delta - low_inf) * (1 + 2 * UNIT)
+    log_low = math.log(low) if low > 0 else -math.inf
+    log_high = math.log(high) if high > 0 else -math.inf
+    return log_low * (1 + 2 * UNIT * math.copysign(1, -log_low)), log_high * (1 + 2 * UNIT * math.copysign(1, log_high))
+
+
+def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
+    """The moments bound, on losses trimmed by a share of delta, and a single event."""
+    upper = moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0])
+    for share in (0.5, 0.02):
+        trimmed = loss.rid_of(level[0] + math.log(share))
+        if trimmed is not loss and trimmed.log_lost < level[0]:
+            left = level[0] + math.log1p(-math.exp(trimmed.log_lost - level[0]))
+            upper = min(upper, moments.epsilon_upper(trimmed.log_mgf_simple_upper, None, left))
+    plain = loss.unsampled()
+    if plain is not loss:
+        with contextlib.suppress(TooExpensive):
+            upper = min(upper, epsilon_bounds(plain, level, 1e-10).upper)
+    upper = min(max(upper, 0.0), max(loss.largest, 0.0))
+    lower = last_at_least(loss.log_test_lower, level[1], min(max(upper, 1e-300), 1e300))
+    return Bound(min(lower, upper), upper, WIDE, ("the plan is beyond the exact engine",))
+
+
+# -- delta -------------------------------------------------------------------------------------------------------------
+
+
+def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
+    if not worst.loss.parts and worst.curve.empty:
+        return exactly(0.0, TRIVIAL)
+    if worst.curve.empty:
+        return _between(worst, lambda loss, width: _exact_delta(loss, eps, width), tolerance)
+    return moments.delta(worst, eps, lambda loss: _exact_delta(loss, eps, tolerance))
+
+
+def _exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+    if not loss.parts:
+        return exactly(0.0, TRIVIAL)
+    return largest([_delta_one_direction(direction, eps, tolerance) for direction in _directions(loss)])
+
+
+def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+    if loss.delta_inf == 1:  # perhaps only because of rounding
+        return Bound(
+            loss.delta_inf_bounds[0] if loss.delta_inf_exact else next_down(loss.delta_inf_bounds[0]), 1.0, TRIVIAL
+        )
+    notes: tuple[str, ...] = ()
+    closed = loss.hockey_stick(eps)
+    if closed is not None:
+        logs, method = closed, CLOSED
+    else:
+        try:
+            logs, mu = delta_bounds(loss, eps, tolerance)
+            for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
+                if mu > 0 and logs[1] - logs[0] > _POOR and coarser > tolerance:
+                    with contextlib.suppress(TooExpensive):
+                        again, _ = delta_bounds(loss, eps, coarser)
+                        logs = max(logs[0], again[0]), min(logs[1], again[1])
+            method = LATTICE if loss.lattice is not None and mu == 0 else CONTOUR if mu == 0 else BLURRED
+            notes = () if mu == 0 else (f"line blurred by a Gaussian with mu = {mu:.2g}",)
+        except TooExpensive:
+            logs, method = _wide_delta(loss, eps), WIDE
+            notes = ("the plan is beyond the exact engine",)
+    low_inf, high_inf = loss.delta_inf_bounds
+    lower, upper = exp_down(logs[0]), exp_up(logs[1])
+    lower = (lower + low_inf) * (1 - 2 * UNIT) if lower > 0 and low_inf > 0 else max(lower, low_inf)
+    upper = (upper + high_inf) * (1 + 2 * UNIT) if upper > 0 and high_inf > 0 else max(upper, high_inf)
+    return Bound(min(lower, 1.0), min(upper, 1.0), method, notes)
+
+
+def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
+    lower = loss.log_test_lower(eps)
+    upper = min(moments.log_delta_upper(loss.log_mgf_simple_upper, None, eps), 0.0)
+    for share in (0.5, 0.02):
+        trimmed = loss.rid_of(max(lower, -700.0) + math.log(share))
+        bound = moments.log_delta_upper(trimmed.log_mgf_simple_upper, None, eps)
+        upper = min(upper, float(np.logaddexp(bound, trimmed.log_lost)))
+    return min(lower, upper), upper

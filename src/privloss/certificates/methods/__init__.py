@@ -1,0 +1,1 @@
+"""Ways to read delta off a pair in ball arithmetic, other than the line."""

@@ -1,0 +1,1 @@
+"""The pairs of a plan, for the checker: written anew, on purpose."""

@@ -1,0 +1,132 @@
+"""Commands for proofs: ``privloss certify``, ``privloss verify`` and ``privloss selfcheck``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privloss import InvalidInput, Plan
+from privloss.cli.arguments import Adjacency, AsJson, finite, number, takes_plan
+from privloss.cli.theorems import progress_bar
+
+
+@takes_plan
+def certify(
+    plan: Plan,
+    delta: Annotated[str | None, typer.Option("--delta", help="Certify epsilon at this delta.")] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="Certify delta at this epsilon.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write the certificate.")] = None,
+    adjacency: Adjacency = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove an answer in ball arithmetic, and write the proof to a file."""
+    if (delta is None) == (epsilon is None):
+        raise InvalidInput(f"--delta = {delta!r}, --epsilon = {epsilon!r}: give exactly one of them.")
+    if out is not None and out.is_dir():
+        raise InvalidInput(f"--out = {str(out)!r}: is a directory.")
+    if out is not None and not out.parent.is_dir():
+        raise InvalidInput(f"--out = {str(out)!r}: its directory does not exist.")
+    from privloss.certificates.certificate import certify as prove
+
+    at = number("--delta", delta) if delta is not None else number("--epsilon", str(epsilon))
+    with progress_bar("proving"):
+        found = (
+            prove(plan, delta=at, adjacency=adjacency)
+            if delta is not None
+            else prove(plan, epsilon=at, adjacency=adjacency)
+        )
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print(json.dumps({**found.data, **({"file": str(out)} if out is not None else {})}))
+        return
+    name = "epsilon" if delta is not None else "delta"
+    ends = found.data["claim"][name]
+    print(f"{name} in [{ends['lower']}, {ends['upper']}]   at {'delta' if delta is not None else 'epsilon'} = {at:g}")
+    print(f"adjacency {found.data['adjacency']}; {found.bound.method}, {found.data['parameters']['precision']} bits")
+    if out is not None:
+        print(f"certificate: {out}   (check it with: privloss verify {out})")
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="The certificate.")],
+    against: Annotated[
+        str | None, typer.Option("--against", help="Another tool's upper bound to compare with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a certificate; exit code 0 if its claim is proven, 1 if not."""
+    other = None if against is None else number("--against", against)
+    from privloss.certificates.certificate import Certificate
+    from privloss.certificates.certificate import verify as judge
+
+    certificate = Certificate.load(file)
+    with progress_bar("checking"):
+        verdict = judge(certificate)
+    claim = certificate.data.get("claim") if isinstance(certificate.data, dict) else None
+    refuted = verdict.holds and other is not None and other < certificate.bound.lower
+    if as_json:
+        extra = {} if other is None else {"against": other, "refuted": refuted}
+        print(json.dumps({"holds": verdict.holds, "reason": verdict.reason, "claim": claim, **extra}))
+    elif verdict.holds:
+        print(f"{file}: proven. {json.dumps(claim)}")
+        if other is not None:
+            low = certificate.bound.lower
+            print(
+                f"{other!r} is {'REFUTED as an upper bound: the truth is at least' if refuted else 'not below'} {low!r}"
+            )
+    else:
+        print(f"{file}: REJECTED. {verdict.reason}")
+    if not verdict.holds:
+        raise typer.Exit(1)
+
+
+def selfcheck(
+    settings: Annotated[str, typer.Option("--settings", help="Random settings to compare.")] = "65",
+    seed: Annotated[str, typer.Option("--seed", help="Which random settings.")] = "0",
+    as_json: AsJson = False,
+) -> None:
+    """Compare floating-point with certified answers on this machine; exit code 1 if any are wrong."""
+    from privloss.certificates.selfcheck import selfcheck as audit
+    from privloss.numerics import check
+
+    count = check.count("--settings", _whole("--settings", settings))
+    with progress_bar("comparing") as bar:
+        report = audit(count, _whole("--seed", seed), bar.step)
+    rows = report.by_regime()
+    if as_json:
+        wrong = [{"plan": c.plan.to_dict(), "delta": c.delta} for c in report.violations]
+        found = {"settings": report.settings, "violations": wrong, "worst_width": report.worst_width, "regimes": rows}
+        print(json.dumps(finite(found)))
+    else:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(
+            title=f"{report.settings} random settings, floating point against certified", title_justify="left"
+        )
+        for name in ("regime", "settings", "wrong", "unproven", "median", "widest", "nearest"):
+            table.add_column(name, justify="left" if name == "regime" else "right", no_wrap=True)
+        for row in rows:
+            near = "" if row["used"] is None else f"{row['used']:.0%}"
+            widths = (f"{row['median_width']:.0e}", f"{row['worst_width']:.0e}")
+            table.add_row(
+                row["regime"], *(str(row[k]) for k in ("settings", "violations", "uncertified")), *widths, near
+            )
+        Console().print(table)
+        print("median, widest: relative widths; nearest: the truth closest to an end, in half widths")
+        print(f"violations: {len(report.violations)}; worst relative width: {report.worst_width:.1e}")
+        for case in report.violations:
+            print(f"  {case.plan!r} at delta = {case.delta!r}: {case.floating!r} against {case.certified!r}")
+    if report.violations:
+        raise typer.Exit(1)
+
+
+def _whole(flag: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"{flag} = {text!r}: must be a whole number.") from None

@@ -1,1 +1,0 @@
-"""Room 6, the doors: parse, call, print; no formula here."""

@@ -1,0 +1,197 @@
+"""Filters: when may the next analysis run, if each one's cost may depend on earlier answers?
+
+A filter is fixed beforehand by its cap. Each currency below states its theorem; all hold for adaptively chosen costs
+and for analyses that run concurrently, because a reservation counts from the moment it is made.
+
+>>> budget = Filter.of("zcdp", "0.5", delta="1e-6")
+>>> budget.caps
+{'rho': Fraction(1, 2)}
+>>> budget.charge("0.125")
+{'rho': Fraction(1, 8)}
+>>> Filter.of("exact", "1")
+Traceback (most recent call last):
+...
+privloss.errors.Unsupported: currency = 'exact': composing exact curves and stopping at a target is not a valid filter \
+(docs/ledger.md, "Why exact curves are no filter"); exact accounting belongs inside one plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privloss.errors import InvalidInput, Unsupported
+from privloss.ledger.amounts import BITS, DELTA_BITS, cap, cost, read, round_down, show
+
+CURRENCIES = ("pure", "approx", "zcdp", "rdp", "gdp")
+FILTERS = ("basic", "advanced")
+ORDERS = (
+    "1.25", "1.5", "1.75", "2", "2.5", "3", "4", "5", "6", "8", "10", "12", "16", "20", "24", "32", "48", "64", "128",
+)  # fmt: skip
+_NEARLY = Fraction(9, 10)
+THEOREMS = {
+    "pure": "sum of epsilons <= cap (Rogers, Roth, Ullman, Vadhan 2016)",
+    "approx basic": "sum of epsilons and sum of deltas <= caps (Rogers, Roth, Ullman, Vadhan 2016)",
+    "approx advanced": "sqrt(2 ln(1/d') S) + S/2 <= epsilon with S the sum of squared epsilons, sum of deltas <= "
+    "d''; gives (epsilon, d' + d'') (Whitehouse, Ramdas, Rogers, Wu 2023)",
+    "zcdp": "sum of rho <= cap (Feldman, Zrnic 2021)",
+    "rdp": "at every order of the budget, sum of Renyi epsilons <= that order's cap (Feldman, Zrnic 2021)",
+    "gdp": "sum of mu^2 <= cap^2 (Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023)",
+}
+CONDITIONS = "costs may be chosen adaptively and analyses may run concurrently; the cap is fixed beforehand"
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A currency, its caps by component, and the (epsilon, delta) the caps guarantee."""
+
+    currency: str
+    rule: str  # "basic" or "advanced"; only approx has a choice
+    cap: Fraction
+    delta: Fraction | None
+    caps: Mapping[str, Fraction]
+
+    @classmethod
+    def of(cls, currency: Any, amount: Any, delta: Any = None, rule: Any = None) -> Filter:
+        if currency == "exact":
+            raise Unsupported(
+                f"currency = {currency!r}: composing exact curves and stopping at a target is not a valid filter "
+                '(docs/ledger.md, "Why exact curves are no filter"); exact accounting belongs inside one plan.'
+            )
+        if currency not in CURRENCIES:
+            raise InvalidInput(f"currency = {currency!r}: must be one of {', '.join(CURRENCIES)}.")
+        if rule is not None and (rule not in FILTERS or currency != "approx"):
+            raise InvalidInput(f"filter = {rule!r}: must be basic or advanced, and goes with approx only.")
+        size = cap("cap", amount)
+        chance = None if delta is None else _delta(delta)
+        if currency in ("approx", "rdp") and not chance:
+            raise InvalidInput(f"delta = {delta!r}: a budget in {currency} needs a delta > 0.")
+        if currency == "pure" and chance is not None:
+            raise InvalidInput(f"delta = {delta!r}: a pure budget has none.")
+        return cls(currency, rule or "basic", size, chance, _caps(currency, rule, size, chance))
+
+    @property
+    def name(self) -> str:
+        return f"approx {self.rule}" if self.currency == "approx" else self.currency
+
+    @property
+    def theorem(self) -> str:
+        return THEOREMS[self.name]
+
+    def charge(self, amount: Any, delta: Any = None) -> dict[str, Fraction]:
+        """The components of a typed cost."""
+        if self.currency == "rdp":
+            raise InvalidInput(f"cost = {amount!r}: a budget in rdp is charged by plans, order by order; give a plan.")
+        size = cost("cost", amount)
+        if self.currency != "approx":
+            if delta is not None and read("cost-delta", delta) > 0:
+                raise InvalidInput(f"cost-delta = {delta!r}: a budget in {self.currency} takes none.")
+            return {"mu_squared": size * size} if self.currency == "gdp" else {_COMPONENT[self.currency]: size}
+        first = {"epsilon": size} if self.rule == "basic" else {"epsilon_squared": size * size}
+        chance = Fraction(0) if delta is None else read("cost-delta", delta)
+        return {**first, "delta": cost("cost-delta", delta, DELTA_BITS) if chance > 0 else Fraction(0)}
+
+    def guarantee(self) -> dict[str, str | None]:
+        """The (epsilon, delta) that holds for everything this budget ever allows."""
+        chance = None if self.delta is None else show(self.delta)
+        if self.currency == "pure":
+            return {"epsilon": show(self.cap), "delta": "0"}
+        if self.currency in ("approx", "rdp"):
+            return {"epsilon": show(self.cap), "delta": chance}
+        if self.delta is None or self.delta == 0:
+            return {"epsilon": None, "delta": None}
+        find = _zcdp_epsilon if self.currency == "zcdp" else _gdp_epsilon
+        return {"epsilon": repr(find(float(self.cap), float(self.delta))), "delta": chance}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "currency": self.currency,
+            "filter": self.rule,
+            "cap": show(self.cap),
+            "delta": None if self.delta is None else show(self.delta),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Filter:
+        rule = data["filter"] if data["currency"] == "approx" else None
+        return cls.of(data["currency"], data["cap"], data["delta"], rule)
+
+
+_COMPONENT = {"pure": "epsilon", "zcdp": "rho"}
+
+
+def bits_of(component: str) -> int:
+    return DELTA_BITS if component == "delta" else BITS
+
+
+def _delta(value: Any) -> Fraction:
+    found = read("delta", value)
+    if found >= 1:
+        raise InvalidInput(f"delta = {value!r}: must be below 1.")
+    return found
+
+
+def _caps(currency: str, rule: str | None, size: Fraction, delta: Fraction | None) -> dict[str, Fraction]:
+    if currency in ("pure", "zcdp"):
+        return {_COMPONENT[currency]: size}
+    if currency == "gdp":
+        return {"mu_squared": size * size}
+    chance = delta or Fraction(0)
+    if currency == "rdp":
+        return _rdp_caps(size, chance)
+    if rule != "advanced":
+        return {"epsilon": size, "delta": chance}
+    # sqrt(2 l S) + S/2 <= E with l = ln(2/D): sqrt(S) <= sqrt(2 l + 2 E) - sqrt(2 l); rounded down
+    half = float(chance) / 2
+    log = math.log(1 / half) * (1 + 1e-12)
+    root = 2 * float(size) / (math.sqrt(2 * log + 2 * float(size)) + math.sqrt(2 * log))
+    squared = round_down(Fraction(root * root * (1 - 1e-9)), BITS)
+    return {"epsilon_squared": squared, "delta": chance / 2}
+
+
+def _rdp_caps(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
+    """At order a: epsilon(a) + log((a-1)/a) - (log delta + log a)/(a-1) <= E (Canonne, Kamath, Steinke 2020).
+
+    Every order of a budget must hold, so only those are kept at which Gaussian noise (epsilon(a) = rho a) may spend at
+    least 90 % of what it may spend at the best one.
+    """
+    found = {}
+    for order in ORDERS:
+        a = float(order)
+        left = float(size) + (math.log(float(delta)) + math.log(a)) / (a - 1) - math.log1p(-1 / a)
+        room = round_down(Fraction(max(left - 1e-9 * (1 + abs(left)), 0.0)), BITS)
+        if room > 0:
+            found[order] = room
+    if not found:
+        raise InvalidInput(f"cap = {show(size)}: no order of {', '.join(ORDERS)} leaves room at this delta.")
+    best = max(room / Fraction(order) for order, room in found.items())
+    return {f"order {order}": room for order, room in found.items() if room / Fraction(order) >= best * _NEARLY}
+
+
+def _zcdp_epsilon(rho: float, delta: float) -> float:
+    """min over a > 1 of rho a + log((a-1)/a) - (log delta + log a)/(a-1), rounded up (Canonne et al. 2020)."""
+
+    def at(log_rest: float) -> float:
+        a = 1 + math.exp(log_rest)
+        return rho * a + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1)
+
+    best = min((at(i / 50) for i in range(-500, 1000)), default=math.inf)
+    return max(best, 0.0) * (1 + 1e-9) + 1e-12
+
+
+def _gdp_epsilon(mu: float, delta: float) -> float:
+    """delta(e) = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) (Dong, Roth, Su 2022), solved and rounded up."""
+
+    def tail(x: float) -> float:
+        return 0.5 * math.erfc(x / math.sqrt(2))
+
+    low, high = 0.0, 40 * mu + mu * mu
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        second = tail(mu / 2 + middle / mu)
+        value = tail(middle / mu - mu / 2) - (math.exp(min(middle + math.log(second), 0.0)) if second > 0 else 0.0)
+        low, high = (low, middle) if value <= delta else (middle, high)
+    return high * (1 + 1e-9) + 1e-12

@@ -1,0 +1,1 @@
+"""Losses whose transform has a closed form."""

@@ -1,0 +1,97 @@
+"""The Gaussian privacy loss: Z ~ N(mu^2/2, mu^2), K(z) = z (z+1) mu^2 / 2 (Prop. gauss_privloss).
+
+Gaussian steps compose to one Gaussian with mu^2 = sum of count * mu_j^2, so a bundle is a single number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.losses.base import Concentration, PrivacyLoss
+from privloss.numerics.contour.solve import delta_bounds
+from privloss.numerics.contour.transform import LineValues, TooExpensive
+from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.normal import log_hockey_stick
+
+# mu_squared carries one rounding per merged step kind; 16 units cover them together with the products below.
+_SLACK = 16 * UNIT
+
+
+@dataclass(frozen=True)
+class GaussianLoss(PrivacyLoss):
+    """`mu_squared` is the sum over steps of (sensitivity / sigma)^2."""
+
+    place = 9  # last: the others may need it for smoothness
+    symmetric = True
+    mu_squared: float
+
+    def times(self, count: int) -> GaussianLoss:
+        return GaussianLoss(count * self.mu_squared)
+
+    @classmethod
+    def merged(cls, parts: Sequence[GaussianLoss]) -> Sequence[GaussianLoss]:
+        return (cls(math.fsum(p.mu_squared for p in parts)),)
+
+    def reversed(self) -> GaussianLoss:
+        return self
+
+    def concentration(self) -> Concentration:
+        return Concentration(everywhere=0.5 * self.mu_squared)
+
+    def vertical(self, c: float) -> _Vertical:
+        return _Vertical(self.mu_squared, c)
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        half = 0.5 * self.mu_squared
+        return half * c * (c + 1), half * (2 * c + 1), self.mu_squared
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        return np.asarray(0.5 * self.mu_squared * c * (c + 1) * (1 + _SLACK))
+
+    def hockey_stick(self, eps: float) -> tuple[float, float]:
+        """Closed form; where it would cancel, the contour engine gives the same number with all its digits."""
+        low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
+        if relative < 1e-12:
+            return low - _SLACK * abs(low), high + _SLACK * abs(high)
+        try:
+            if self.mu_squared < 1e-200:
+                raise TooExpensive("hardly any loss at all")
+            return delta_bounds(self, eps, 1e-13)[0]
+        except TooExpensive:  # absurdly far out: kappa(c) e^(K(c) - c eps) at the Gaussian saddle
+            c = max(eps / self.mu_squared - 0.5, 1e-3)
+            k = float(self.log_mgf_upper(np.array([c]))[0])
+            return -math.inf, min(k - c * eps + 8 * UNIT * (abs(k) + c * abs(eps)), high)
+
+    def mean_bounds(self) -> tuple[float, float]:
+        mean = 0.5 * self.mu_squared
+        return mean * (1 - _SLACK), mean * (1 + _SLACK)
+
+    def weakest(self) -> GaussianLoss:
+        return self
+
+    def trimmed(self, c: float, log_delta: float) -> GaussianLoss:
+        return self
+
+    def blurred(self, mu: float) -> GaussianLoss:
+        return GaussianLoss(self.mu_squared + mu * mu)
+
+
+@dataclass(frozen=True)
+class _Vertical:
+    mu_squared: float
+    c: float
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        half, c = 0.5 * self.mu_squared, self.c
+        error = _SLACK * half * ((c + 1) ** 2 + t * t + t * (2 * c + 1))
+        return LineValues(half * (c * (c + 1) - t * t), half * t * (2 * c + 1), error)
+
+    def decay(self, t: float) -> float:
+        return -0.5 * self.mu_squared * t * t * (1 - _SLACK)
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        return np.asarray(0.5 * self.mu_squared * (start + width * np.arange(count)) ** 2 * (1 - 2 * _SLACK))

@@ -1,0 +1,207 @@
+"""The Laplace privacy loss. With lambda = sensitivity/scale and s = z + 1/2,
+
+    M(z) = e^(-lambda/2) [ cosh(s lambda) + sinh(s lambda) / (2 s) ]:
+
+atoms 1/2 at +lambda and e^-lambda/2 at -lambda, and the density e^(-(lambda-x)/2)/4 between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.losses.base import PrivacyLoss, columns
+from privloss.numerics.contour.sparse import fall_below
+from privloss.numerics.contour.transform import LineValues, TooExpensive
+from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
+from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
+
+_MAX_WORK = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceLoss(PrivacyLoss):
+    """Bundle over arrays `lam` (sensitivity/scale) and `count`."""
+
+    place = 2
+    symmetric = True
+    lam: Real
+    count: Real
+
+    def times(self, count: int) -> LaplaceLoss:
+        return LaplaceLoss(self.lam, count * self.count)
+
+    @classmethod
+    def merged(cls, parts: Sequence[LaplaceLoss]) -> Sequence[LaplaceLoss]:
+        return (cls(*columns(parts, "lam", "count")),)
+
+    def reversed(self) -> LaplaceLoss:
+        return self
+
+    @property
+    def kinds(self) -> int:
+        return len(self.lam)
+
+    @property
+    def solved_by_closed_form(self) -> bool:
+        return bool(self.count.sum() == 1)
+
+    @property
+    def largest(self) -> float:
+        return raised(float(self.count @ self.lam), 4 + len(self.lam))
+
+    @property
+    def largest_lower(self) -> float:
+        return lowered(float(self.count @ self.lam), 4 + len(self.lam))
+
+    def vertical(self, c: float) -> _Vertical:
+        return _Vertical(self, c)
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        # K', K'' by central differences of the analytic K on a complex step: exact to many digits
+        step = 1e-4 * min(1.0, 1 / float(self.lam.max()))
+        points = np.array([c + 0j, c + 1j * step])
+        re, im, _ = _k(self.lam, points)
+        k, angle = self.count @ re, self.count @ im
+        return float(k[0]), float(angle[1] / step), float(2 * (k[0] - k[1]) / step**2)
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        re, _, error = _k(self.lam, c + 0j)
+        return np.asarray(self.count @ (re + error) + 2 * len(self.lam) * UNIT * (self.count @ np.abs(re)))
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below."""
+        return self.one_release(eps) if self.count.sum() == 1 else None
+
+    def one_release(self, eps: float) -> tuple[float, float]:
+        """log of bounds on delta(eps) of the first member alone."""
+        lam = float(self.lam[0])
+        # lambda itself is rounded, and delta rises with lambda
+        low, high = (_one_release(lam * (1 + s * 4 * UNIT), eps) for s in (-1, 1))
+        return low - 8 * UNIT * (1 + abs(low)) if low > -np.inf else low, min(
+            high + 8 * UNIT * (1 + abs(high)) if high > -np.inf else high, 0.0
+        )
+
+    def mean_bounds(self) -> tuple[float, float]:
+        """lambda - 1 + e^-lambda each."""
+        mean = float(self.count @ np.real(exp_minus_1_minus(-self.lam)))
+        slack = (64 + len(self.lam)) * UNIT * mean
+        return mean - slack, mean + slack
+
+    def weakest(self) -> LaplaceLoss:
+        return LaplaceLoss(np.array([self.lam.max()]), np.ones(1))
+
+
+def _one_release(lam: float, eps: float) -> float:
+    """log delta(eps) of one release."""
+    if eps >= lam:
+        return -np.inf
+    return float(np.log(-np.expm1(0.5 * (eps - lam) if eps > -lam else eps)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Vertical:
+    loss: LaplaceLoss
+    c: float
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        lam, count = self.loss.lam, self.loss.count
+        if len(lam) * len(t) > _MAX_WORK:
+            raise TooExpensive("Laplace line")
+        modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
+        for one, times in zip(lam, count, strict=True):
+            re, im, err = _k(np.array([one]), self.c + 1j * t)
+            modulus += times * re[0]
+            phase += times * im[0]
+            error += times * (err[0] + 8 * UNIT * (np.abs(re[0]) + np.abs(im[0])))
+        size = len(lam) * UNIT * (np.abs(modulus) + np.abs(phase))
+        return LineValues(modulus, phase, error + size)
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        """y = |M(c+it)/M(c)|^2 at the edges; the variance of a bounded loss is at most lambda^2."""
+        loss, t = self.loss, start + width * np.arange(count + 1)
+        total = np.zeros(count)
+        for one, times in zip(loss.lam, loss.count, strict=True):
+            lam = np.array([one])
+            at, _, error = _k(lam, self.c + 1j * t)
+            centre, _, slack = _k(lam, np.array([self.c + 0j]))
+            squares = np.exp(np.minimum(2 * (at + error - centre + slack), 0.0))
+            most = np.maximum(squares[:, 1:], squares[:, :-1])
+            total += times * fall_below(most, self._variance(one), width)[0]
+        return total
+
+    def _variance(self, lam: float) -> Real:
+        """An upper bound on the tilted variance: lambda^2, or E[(lambda - Z)^2] with b = 2c + 1 and weights 1 and
+        e^(-b lambda) of the atoms, e^(-bu/2)/2 of u = lambda - Z between them."""
+        b = 2 * self.c + 1
+        down = np.exp(-b * lam)
+        whole = 1 + down - np.expm1(-b * lam) / b
+        about_top = (4 * lam**2 * down + min(4 * lam**3 / 3, 8 / b**3)) / whole
+        return np.array([[min(lam**2, about_top) * (1 + 1e-9)]])
+
+    def decay(self, t: float) -> float:
+        """The atoms never decay; the density, of total variation V on the tilted scale, contributes at most V/t."""
+        lam, c = self.loss.lam, self.c
+        # everything divided by e^((c + 1/2) lambda - lambda/2) / 2
+        atoms = 1 + np.exp(-(2 * c + 1) * lam)
+        whole = atoms + -np.expm1(-(2 * c + 1) * lam) / (2 * c + 1)
+        smooth = np.minimum(whole - atoms, (1 + np.exp(-(2 * c + 1) * lam)) / max(2 * t, 1e-300))
+        return float(self.loss.count @ np.log(np.minimum((atoms + smooth) / whole * (1 + 8 * UNIT), 1.0)))
+
+
+def _m_minus_1(lam: Real, z: Complex) -> tuple[Complex, Real]:
+    """M - 1 without cancellation, and the size of the terms it is made of; for |z lambda| not large.
+
+    M - 1 = e^(-lambda/2) { 2 sinh((z+1) lambda/2) sinh(z lambda/2) + lambda/2 [S(s lambda) - S(lambda/2)] },
+    S = sinh(x)/x.
+    The bracket is a series in x^2 - y^2 = z(z+1) lambda^2 for small arguments and otherwise, times lambda/2,
+    [2 sinh(lambda/2) sinh^2(z lambda/2) + cosh(lambda/2) sinh(z lambda) - 2 z sinh(lambda/2)] / (2 s).
+    """
+    s = np.where(np.abs(z + 0.5) < 1e-9, 1e-9, z + 0.5)
+    x2, y2 = (s * lam) ** 2, (0.5 * lam) ** 2
+    # S(x) - S(y) = (x2 - y2) sum_k D_k/(2k+1)!,  D_k = (x2^k - y2^k)/(x2 - y2); used for |x|, |y| < 1
+    near = (np.abs(x2) < 1.0) & (y2 < 1.0)
+    a, b = np.where(near, x2, 0.0), np.where(near, y2, 0.0)
+    term, power, total, factorial = np.ones_like(a), b + 0 * a, np.zeros_like(a), 1.0
+    for k in range(1, 11):
+        factorial *= (2 * k) * (2 * k + 1)
+        total = total + term / factorial
+        term = a * term + power
+        power = power * b
+    series = 0.5 * lam * z * (z + 1) * lam**2 * total
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = np.exp(-0.5 * lam)
+        sinh, cosh = -0.5 * np.expm1(-lam), 0.5 * (1 + np.exp(-lam))  # of lambda/2, times e^(-lambda/2)
+        terms = 2 * sinh * np.sinh(0.5 * z * lam) ** 2, cosh * np.sinh(z * lam), -2 * z * sinh
+        far = (terms[0] + terms[1] + terms[2]) / (2 * s)
+        first = 2 * half * np.sinh(0.5 * (z + 1) * lam) * np.sinh(0.5 * z * lam)
+        far_size = (np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2])) / np.abs(2 * s)
+        # where a sine vanishes the rounding of its argument does not: |d sinh(w)| <= |w| |cosh w|
+        a, b = 0.5 * (z + 1) * lam, 0.5 * z * lam
+        moved = 2 * half * (np.abs(a * np.cosh(a) * np.sinh(b)) + np.abs(b * np.cosh(b) * np.sinh(a)))
+        moved = moved + np.abs(b) * (2 * cosh * np.abs(np.cosh(2 * b)) + 4 * sinh * np.abs(np.sinh(b) * np.cosh(b))) / (
+            np.abs(2 * s)
+        )
+    second = np.where(near, half * series, far)
+    size = np.abs(first) + np.where(near, np.abs(half * series), far_size)
+    return np.asarray(first + second), size + moved
+
+
+def _k(lam: Real, z: Complex) -> tuple[Real, Real, Real]:
+    """Re K, Im K and error, arrays (lam, z), Re z > -1."""
+    lam, z = lam[:, None], z[None, :]
+    near = np.abs(z * lam) < 20.0
+    m1, terms = _m_minus_1(lam, np.where(near, z, 0.0))
+    near_re, near_im = log1p_polar(m1.real, m1.imag)
+    # far out: M = e^(z lambda) (z + 1 + z e^(-(2z+1) lambda)) / (2z + 1)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        rest = (z + 1 + z * np.exp(-(2 * z + 1) * lam)) / (2 * z + 1)
+        far_re, far_im = (z * lam).real + np.log(np.abs(rest)), (z * lam).imag + np.angle(rest)
+    re, im = np.where(near, near_re, far_re), np.where(near, near_im, far_im)
+    size = np.abs(z * lam)
+    # every hyperbolic function carries a few roundings of its argument
+    near_error = 32 * UNIT * terms * (2 + size + lam) / np.exp(np.maximum(near_re, -600.0))
+    far_error = 64 * UNIT * (1 + size) / np.minimum(np.abs(rest), 1.0)
+    return re, im, np.log1p(np.where(near, near_error, far_error))

@@ -1,0 +1,1 @@
+"""Losses with a density, read at quadrature nodes."""

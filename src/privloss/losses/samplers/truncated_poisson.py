@@ -1,0 +1,80 @@
+"""A Poisson sample of which, if it has more than `most` records, a uniform choice of `most` is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betainc
+
+from privloss.adjacency import ADD_REMOVE, REPLACE_ONE
+from privloss.errors import Unsupported
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.closed.gaussian import GaussianLoss
+from privloss.losses.density.normal import FURTHEST, NormalPair, normal_table
+from privloss.losses.mixture.loss import GaussianMixtureLoss
+from privloss.losses.samplers.poisson import poisson, two_sided
+from privloss.losses.samplers.setting import Setting, distance_text
+from privloss.losses.step import Step
+from privloss.losses.table.hits import hit_table
+from privloss.losses.table.loss import TableLoss
+from privloss.losses.table.symmetric import fold
+
+_MOST_SUMMED = 1_000_000
+
+
+def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -> Step:
+    """How many others were sampled, S ~ Bin(others, q), may be revealed. While S < most nothing is cut off. Otherwise
+    the record, if sampled and kept, takes the place of another: a hit of rate at most q at the distance of a
+    replacement. That is worse than the first case, so more others and a rounded-up probability are safe."""
+    distances = at.distances(step)
+    others = n if at.adjacency == ADD_REMOVE else n - 1  # a neighbour may have one more than n
+    over = min(float(betainc(most, others - most + 1, rate)) * (1 + 1e-6) + 1e-300, 1.0) if most <= others else 0.0
+    text = (
+        f"sampler: Poisson, every one of {n} records with probability {rate!r}, cut down to {most} at random; "
+        f"cut down with probability {over:.3g}"
+    )
+    if rate == 0:
+        return poisson(step, rate, at)
+    if most > others:
+        return poisson(step, rate, at).assuming(text)
+    if distances.add is None:
+        raise Unsupported(f"{at.sampled} under replace-one: give noise_multiplier = noise / clipping norm.")
+    add, s = distances.add, distances.replace
+    theorem = (
+        "truncated Poisson: the number of others revealed; below the maximum a Poisson sample, above it the record "
+        "replaces another (joint convexity; docs/samplers.md); lower end: others that contribute nothing"
+    )
+    about = f"gaussian: {distance_text(add)}, replaced {distance_text(s)}; {text}"
+    plain = Step((), (), GaussianLoss(s**2), mirrored=True)
+    mirrored = at.adjacency == REPLACE_ONE
+    bound: PrivacyLoss = GaussianLoss(s**2)
+    if s <= FURTHEST:
+        sampled = rate if rate < 1 else 1 - 1e-12  # the rest of "for sure" is disclosed
+        table = hit_table(sampled, s)
+        table = table if at.adjacency == ADD_REMOVE else fold(table)
+        usual = NormalPair(((sampled, add),), ((sampled, add),) if mirrored else ())
+        lost = rate - sampled
+        bound = TableLoss.one(normal_table([(max(1 - over - lost, 1e-300), usual)], [(over, table)], lost))
+    below = _attained(_kept(n, rate, most), add, mirrored)
+    found = Step(
+        (theorem,), (about,), bound, mirrored=mirrored or s > FURTHEST, attained=(below,), without_sampler=plain
+    )
+    return at.with_null(step, found)
+
+
+def _attained(kept: float, add: float, mirrored: bool) -> PrivacyLoss | None:
+    """Others that contribute nothing: a Poisson sample with the probability of being kept."""
+    if kept <= 0:
+        return None
+    if not mirrored:
+        return GaussianMixtureLoss.one(kept, 1 / add)
+    found = two_sided(kept, add)
+    return found.attained[0] if found.attained else found.loss
+
+
+def _kept(n: int, rate: float, most: int) -> float:
+    """The probability that a record is in the batch, rounded down: E[min(Bin(n, q), most)]/n."""
+    most = min(most, n)
+    if most > _MOST_SUMMED:
+        return 0.0
+    k = np.arange(1, most + 1)  # P[Bin(n, q) >= k] is a beta function, also for n beyond whole numbers of 32 bits
+    return max(min(float(betainc(k, n - k + 1, rate).sum()) / n, rate) * (1 - 1e-6), 0.0)

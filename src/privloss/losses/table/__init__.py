@@ -1,0 +1,1 @@
+"""Losses with finitely many values."""

@@ -1,0 +1,196 @@
+"""Pairs on countably many outcomes, as rows: one function per mechanism, each with the reason why the pair is worst."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from privloss.errors import Unsupported
+from privloss.losses.table.table import Table
+from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.stable import exp_or_inf, log_sampled
+
+_LARGEST_SIGMA, _LARGEST_SENSITIVITY = 1_000.0, 100_000
+REVEALED = Table(np.zeros(1), np.zeros(1), 1.0, 1.0)  # the output gives the record away
+_MOST_SHIFT = 10.0  # sensitivity / sigma
+_REACH = 39.0  # standard deviations beyond which e^(-x^2/2) is below the smallest double
+
+
+def from_vectors(p: Sequence[float], q: Sequence[float]) -> Table:
+    """Two vectors, each made to sum to one; outcomes that one side alone can produce have infinite loss."""
+    a, b = np.array(p, dtype=float) / math.fsum(p), np.array(q, dtype=float) / math.fsum(q)
+    both = (a > 0) & (b > 0)
+    if not np.any(both):
+        return REVEALED
+    values = np.log(a[both]) - np.log(b[both])
+    near = np.abs(values) < 0.5  # log(a/b) = log1p((a-b)/b) keeps the digits of small losses
+    gap = np.where(near, (a[both] - b[both]) / b[both], 0.0)
+    values = np.where(near, np.log1p(gap), values)
+    # where the loss is large, its logarithms are rounded on their own scale
+    size = np.abs(np.log(a[both])) + np.abs(np.log(b[both]))
+    wobble = 4.0 + float(np.max(np.where(near, 0.0, 2 * size / np.maximum(np.abs(values), 0.5))))
+    # making the vectors sum to one rounds every entry, and so every loss by a few units, however small it is
+    lost = math.fsum(a[~both]), math.fsum(b[~both])
+    return Table(values, a[both], *lost, slack=4.0, wobble=wobble, absolute=8.0)
+
+
+def symmetric_response(eps: float, others: float, delta: float) -> Table:
+    """Randomised response with `others` answers that say nothing, and delta of certain disclosure, as a row."""
+    share = (1 - delta) / (1 + (others + 1) * math.exp(-eps))
+    values, masses = [eps, -eps], [share, share * math.exp(-eps)]
+    if others > 0:
+        values.append(0.0)
+        masses.append(others * share * math.exp(-eps))
+    return Table(np.array(values), np.array(masses), delta, delta)
+
+
+def unary_encoding(p: float, q: float) -> Table:
+    """The bits of two answers: (1,0) against (0,1); other bits have the same law (post-processing may drop them)."""
+    one, two = (
+        [p * (1 - q), p * q, (1 - p) * (1 - q), (1 - p) * q],
+        [q * (1 - p), q * p, (1 - q) * (1 - p), (1 - q) * p],
+    )
+    return from_vectors([one[0], one[1] + one[2], one[3]], [two[0], two[1] + two[2], two[3]])
+
+
+def discrete_laplace(scale: float, sensitivity: int) -> Table:
+    """e^-|k-D|/s against e^-|k|/s: losses (2k - D)/s for 0 <= k <= D, the ends holding both tails.
+
+    A monotone likelihood ratio: the shift by the full sensitivity is worst (it composes smaller shifts, and each extra
+    shift is a further step in the same direction).
+    """
+    if sensitivity > _LARGEST_SENSITIVITY:
+        raise Unsupported(f"sensitivity = {sensitivity!r}: discrete Laplace is supported up to {_LARGEST_SENSITIVITY}.")
+    a = 1 / scale
+    k = np.arange(sensitivity + 1)
+    masses = math.tanh(0.5 * a) * np.exp(-a * (sensitivity - k))
+    tail = 1 / (1 + math.exp(-a))
+    masses[-1], masses[0] = tail, tail * math.exp(-a * sensitivity)
+    return Table((2.0 * k - sensitivity) * a, masses, slack=8.0 + 4 * a * sensitivity, wobble=2.0)
+
+
+def within_table(sigma: float, sensitivity: int) -> bool:
+    """Whether a discrete Gaussian makes a table of reasonable size."""
+    return sigma <= _LARGEST_SIGMA and sensitivity <= _MOST_SHIFT * sigma
+
+
+def discrete_gaussian(sigma: float, sensitivity: int) -> Table:
+    """e^-(k-D)^2/2s^2 against e^-k^2/2s^2: losses (2k - D) D/2s^2; tails beyond 39 sigma are bounded, not summed.
+
+    Tilting by e^(cZ) moves the centre from D to (c+1) D, so the part beyond D + R is at most e^(c(c+1)D^2/2s^2) times
+    e^(-g^2/2s^2) (1 + s^2/g), g = R - c D; for Q against P, which keeps k >= D - R, g = R - (c+1) D.
+    """
+    if not within_table(sigma, sensitivity):
+        raise Unsupported(
+            f"sigma = {sigma!r}, sensitivity = {sensitivity!r}: a discrete Gaussian as a table (small sigma, or on a "
+            f"sample) is supported for sigma up to {_LARGEST_SIGMA:g} and sensitivity up to {_MOST_SHIFT:g} sigma."
+        )
+    reach = math.ceil(_REACH * sigma) + 1
+    k = np.arange(-reach, sensitivity + reach + 1)
+    k = k[np.abs(k - sensitivity) <= reach]
+    centre = np.arange(-reach, reach + 1)
+    weight = np.exp(-0.5 * (centre / sigma) ** 2)
+    masses = np.exp(-0.5 * ((k - sensitivity) / sigma) ** 2) / math.fsum(weight)
+    unit = sensitivity / (2 * sigma**2)
+
+    def beyond(c: float, t: Real, gap: float) -> Real:
+        """Both ends: the one that the tilt brings `gap` closer, and the other, where losses are negative."""
+        if gap <= sigma:
+            return np.full_like(t, np.inf)
+        log = c * (c + 1) * sensitivity**2 / (2 * sigma**2) - 0.5 * (gap / sigma) ** 2 + math.log1p(sigma**2 / gap)
+        rest = -0.5 * (reach / sigma) ** 2 + math.log1p(sigma**2 / reach)
+        return np.full_like(t, 4 * exp_or_inf(max(log, rest)))
+
+    def forth(c: float, t: Real) -> Real:
+        return beyond(c, t, reach - c * sensitivity)
+
+    def back(c: float, t: Real) -> Real:  # Q is centred at 0, and what is kept ends at D - R
+        return beyond(c, t, reach - (c + 1) * sensitivity)
+
+    rho = sensitivity**2 / (2 * sigma**2) * (1 + 8 * UNIT)  # Canonne, Kamath, Steinke 2020, Thm. 4
+    slack = 16 + len(k) / 1000 + 4 * (_REACH + sensitivity / sigma) ** 2
+    return Table((2.0 * k - sensitivity) * unit, masses, slack=slack, wobble=4.0, missing=(forth, back), rho=rho)
+
+
+def trade_off(fpr: Sequence[float], fnr: Sequence[float]) -> Table:
+    """The pair whose trade-off curve is the polygon: a segment of slope -s has Q-mass dx, P-mass s dx.
+
+    f-DP means that no test does better than f, so the pair with this very curve dominates (Dong, Roth, Su 2022).
+    """
+    x, y = _symmetric(np.array(fpr), np.array(fnr))
+    p, q = np.maximum(-np.diff(y), 0.0), np.diff(x)
+    return from_vectors([*p, 1 - y[0]], [*q, 0.0]) if y[0] < 1 else from_vectors(list(p), list(q))
+
+
+def _symmetric(x: Real, y: Real) -> tuple[Real, Real]:
+    """The larger of f and its inverse: neighbours may be taken in either order, so both bind."""
+    last = int(np.argmax(y <= 0))  # where f reaches 0
+    down, across = y[: last + 1][::-1], x[: last + 1][::-1]
+    grid = np.union1d(x, np.append(down, 1.0))
+    own, other = np.interp(grid, x, y), np.interp(grid, down, across, right=0.0)
+    if np.allclose(own, other, rtol=0, atol=1e-12):
+        return x, y
+    crossings = []
+    for a, b, f, g in zip(grid[:-1], grid[1:], own - other, (own - other)[1:], strict=False):
+        if f * g < 0:
+            crossings.append(a + (b - a) * f / (f - g))
+    grid = np.union1d(grid, crossings)
+    return grid, np.maximum(np.interp(grid, x, y), np.interp(grid, down, across, right=0.0))
+
+
+def privacy_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> Table:
+    """(eps_i, delta_i)-DP is f_i-DP with f_i(a) = max(0, 1 - delta_i - e^eps_i a, e^-eps_i (1 - delta_i - a)); so the
+    mechanism is f-DP with f the largest of all these lines. f is its own inverse: each steep segment (loss eps_i,
+    Q-mass dx, P-mass e^eps_i dx) has a mirror image, and they meet where f(a) = a."""
+    usable = [(d, e) for e, d in zip(epsilons, deltas, strict=True) if e <= 700]  # leaving a line out is safe
+    if not usable or min(usable)[0] >= 1:
+        return REVEALED
+    delta, eps = min(usable)
+    start, segments, lost = 0.0, [], delta
+    while True:
+        grown = math.exp(eps)
+        meet = (1 - delta) / (1 + grown)
+        # lines through one point cross at `start` up to rounding
+        crossings = [(max((d - delta) / (grown - math.exp(e)), start), e, d) for d, e in usable if e < eps]
+        crossing = min(crossings, default=(math.inf, 0.0, 0.0))
+        end = min(crossing[0], meet)
+        if end > start:
+            segments.append((eps, end - start))
+        if crossing[0] >= meet:
+            break
+        start, eps, delta = crossing
+    values = np.array([v for e, _ in segments for v in (e, -e)])
+    masses = np.array([m for e, dx in segments for m in (math.exp(e) * dx, dx)])
+    return Table(values, masses * ((1 - lost) / math.fsum(masses)), lost, lost, slack=64.0, wobble=1.0, absolute=1.0)
+
+
+def poisson(row: Table, rate: float) -> Table:
+    """(1-q)Q + qP against Q, from the row of P against Q (Zhu, Dong, Wang 2022, Thm. 11).
+
+    Outcomes that only Q produces keep the loss log(1-q); those that only P produces stay infinite, with mass q delta.
+    Tails: r' <= max(1, r), so what is missing is at most what was missing of P and of Q.
+    """
+    values = log_sampled(rate, row.values)
+    masses = row.masses * np.exp(values - row.values)
+    if row.back > 0:
+        values, masses = np.append(values, math.log1p(-rate)), np.append(masses, row.back * (1 - rate))
+    top = float(np.abs(row.values).max())
+    missing = None
+    if row.missing is not None:
+        forth, back = row.missing
+
+        def tail(c: float, t: Real) -> Real:
+            return forth(c, t) + 2 * back(0.0, t)
+
+        def tail_back(c: float, t: Real) -> Real:  # r'^-c <= (1-q)^-c
+            return (forth(0.0, t) + back(0.0, t)) * exp_or_inf(-(c + 1) * math.log1p(-rate))
+
+        missing = (tail, tail_back)
+    # a relative error of v grows by v (dv'/dv) / v'
+    sampled = values[: len(row.values)]
+    growth = np.abs(row.values * rate * np.exp(row.values - sampled)) / np.maximum(np.abs(sampled), 1e-300)
+    wobble = row.wobble * max(1.0, float(growth[row.values != 0].max(initial=1.0))) + 8
+    slack = row.slack + 8 + 2 * row.wobble * (1 + top)
+    return Table(values, masses, rate * row.delta, 0.0, slack, wobble, missing, absolute=row.absolute)

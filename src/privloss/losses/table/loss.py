@@ -1,0 +1,281 @@
+"""Bundles of losses with finitely many values (`row.py`), on a line or on a lattice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from privloss.losses.base import Concentration, PrivacyLoss
+from privloss.losses.table.lattice import Steps, common_lattice
+from privloss.losses.table.table import Table
+from privloss.numerics.contour.sparse import fall_below
+from privloss.numerics.contour.transform import Lattice, LineValues, TooExpensive
+from privloss.numerics.floats import UNIT, Real, lowered, raised
+
+_MAX_WORK = 40_000_000
+_BLOCK = 500_000
+_CELL, _MOST_CELLS = 0.2, 3_000  # of the search for the decay, in units of the spread
+
+
+@dataclass(frozen=True, eq=False)
+class TableLoss(PrivacyLoss):
+    """Bundle of rows with counts."""
+
+    place = 6
+    rows: tuple[Table, ...]
+    count: Real
+
+    @classmethod
+    def one(cls, table: Table) -> TableLoss:
+        """A single use."""
+        return cls((table,), np.ones(1))
+
+    def times(self, count: int) -> TableLoss:
+        return TableLoss(self.rows, count * self.count)
+
+    @classmethod
+    def merged(cls, parts: Sequence[TableLoss]) -> Sequence[TableLoss]:
+        return (cls(tuple(r for p in parts for r in p.rows), np.concatenate([p.count for p in parts])),)
+
+    def reversed(self) -> TableLoss:
+        return TableLoss(tuple(r.reversed() for r in self.rows), self.count)
+
+    def concentration(self) -> Concentration:
+        """Tables without a largest loss bring their own rho; the others are searched."""
+        members = list(zip(self.rows, self.count, strict=True))
+        bound = math.fsum(float(n) * r.rho for r, n in members if math.isinf(r.largest))
+        rest = [(r, n) for r, n in members if math.isfinite(r.largest)]
+        if len(rest) == len(members):
+            return Concentration(searched=self)
+        left = TableLoss(tuple(r for r, _ in rest), np.array([float(n) for _, n in rest])) if rest else None
+        return Concentration(bound=bound, searched=left)
+
+    @property
+    def symmetric(self) -> bool:
+        return all(r.symmetric for r in self.rows)
+
+    @property
+    def kinds(self) -> int:
+        return sum(1 + int(np.max(r.slack)) for r in self.rows)  # masses carry `slack` roundings each
+
+    @property
+    def delta_inf(self) -> float:
+        if self.delta_inf_exact:
+            return max(r.delta for r in self.rows)
+        logs = [
+            n * math.log1p(-r.delta) if r.delta < 1 else -math.inf for r, n in zip(self.rows, self.count, strict=True)
+        ]
+        return -math.expm1(math.fsum(logs))
+
+    @property
+    def delta_inf_exact(self) -> bool:
+        return all(r.delta == 0 for r in self.rows)
+
+    @property
+    def largest(self) -> float:
+        total = math.fsum(n * r.largest for r, n in zip(self.rows, self.count, strict=True))
+        return raised(total, 4)
+
+    @property
+    def largest_lower(self) -> float:
+        total = math.fsum(n * r.largest_lower for r, n in zip(self.rows, self.count, strict=True))
+        return lowered(total, 4)
+
+    @property
+    def solved_by_closed_form(self) -> bool:
+        return self._single
+
+    @property
+    def _single(self) -> bool:
+        row = self.rows[0]
+        once: bool = bool(self.count.sum() == 1)
+        return once and (row.missing is None or row.density is not None)
+
+    @cached_property
+    def lattice(self) -> Lattice | None:
+        steps = self.lattice_steps()
+        return None if steps is None else common_lattice(steps)
+
+    def lattice_steps(self) -> list[Steps] | None:
+        # values with an absolute error are on no lattice: next to a large mass even a tiny shift would count
+        if any(r.density is not None or r.absolute != 0 for r in self.rows):
+            return None
+        return [Steps(r.values, int(n)) for r, n in zip(self.rows, self.count, strict=True)]
+
+    def tables(self) -> list[tuple[Table, int]] | None:
+        if any(r.missing is not None or r.density is not None for r in self.rows):
+            return None
+        return [(r, int(n)) for r, n in zip(self.rows, self.count, strict=True)]
+
+    def vertical(self, c: float) -> _Vertical:
+        return _Vertical(self, c)
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        totals = [0.0, 0.0, 0.0]
+        for row, n in zip(self.rows, self.count, strict=True):
+            weights = row.tilted(c)
+            first = float(weights @ row.values) if c else row.mean[0] / (1 - row.delta)
+            second = float(weights @ (row.values - first) ** 2)
+            k = float(row.log_mgf(c, np.zeros(1))[0][0])
+            totals = [a + float(n) * b for a, b in zip(totals, (k, first, second), strict=True)]
+        return totals[0], totals[1], totals[2]
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        found = []
+        for point in c:
+            at = self.vertical(float(point)).line(np.zeros(1), 1e-14)
+            found.append(float(at.log_modulus[0] + at.error[0]))
+        return np.array(found)
+
+    def log_mgf_lower(self, c: Real) -> Real:
+        """Tables know their own error."""
+        lines = [self.vertical(float(x)).line(np.zeros(1), 1e-14) for x in c]
+        sure = [float(at.log_modulus[0] - 2 * at.error[0]) if at.error[0] < 0.5 else 0.0 for at in lines]
+        return np.asarray(np.maximum(np.array(sure), 0.0))
+
+    def hockey_stick(self, eps: float) -> tuple[float, float] | None:
+        return self.rows[0].hockey_stick(eps) if self._single else None
+
+    def mean_bounds(self) -> tuple[float, float]:
+        each = [
+            (n * r.mean[0] / (1 - r.delta), n * r.mean[1] / (1 - r.delta))
+            for r, n in zip(self.rows, self.count, strict=True)
+        ]
+        mean = math.fsum(m for m, _ in each)
+        slack = math.fsum(e + 8 * UNIT * abs(m) for m, e in each)
+        for row, n in zip(self.rows, self.count, strict=True):
+            for extra in (row.missing, None if row.density is None else row.density.error):
+                # Cauchy's estimate on |z| = 1/2: the derivative at 0 errs by at most twice the error around it
+                slack += 0.0 if extra is None else float(2 * n * extra[0](0.5, np.full(1, 0.5))[0]) / (1 - row.delta)
+        return mean - slack, mean + slack
+
+    def weakest(self) -> TableLoss:
+        best = max((r for r in self.rows), key=lambda r: r.largest)
+        return TableLoss((best,), np.ones(1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Vertical:
+    loss: TableLoss
+    c: float
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        rows = self.loss.rows
+        if sum(len(r.values) for r in rows) * len(t) > _MAX_WORK:
+            raise TooExpensive("line of atoms")
+        modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
+        for row, times in zip(rows, self.loss.count, strict=True):
+            block = max(1, _BLOCK // len(row.values))
+            for start in range(0, len(t), block):
+                at = slice(start, start + block)
+                re, im, err = row.log_mgf(self.c, t[at])
+                modulus[at] += times * re
+                phase[at] += times * im
+                error[at] += times * (err + 8 * UNIT * (np.abs(re) + np.abs(im)))
+        return LineValues(modulus, phase, error + len(rows) * UNIT * (np.abs(modulus) + np.abs(phase)))
+
+    def decay(self, t: float) -> float:
+        """Atoms do not decay, densities fall like V/t."""
+        total = 0.0
+        for row, times, seen in zip(self.loss.rows, self.loss.count, self._seen, strict=True):
+            if seen is not None:
+                heights, highest = seen
+                at = int(np.searchsorted(heights, t, side="right")) - 1
+                near = float(highest[at]) if 0 <= at < len(highest) else 0.0 if at < 0 else -math.inf
+                log = (
+                    max(near, self._faded(row, max(t, float(heights[-1])))) if t < heights[-1] else self._faded(row, t)
+                )
+                total += float(times) * min(log, 0.0)
+        return total
+
+    def _faded(self, row: Table, t: float) -> float:
+        """log |M(c+iu)/M(c)| <= this for all u >= t, by the variation of the density."""
+        fade = row.fade(self.c)
+        if fade is None:
+            return 0.0
+        most = fade[0] + fade[1] / max(t, 1e-9) + self._beyond(row)
+        return math.log(max(most, 1e-300)) - self._log_size(row) + 1e-9 if most < math.inf else 0.0
+
+    def _beyond(self, row: Table) -> float:
+        """What lies beyond the nodes of a density: it need not fade at all."""
+        return 0.0 if row.missing is None else float(row.missing[0](self.c, np.zeros(1))[0])
+
+    @cached_property
+    def _seen(self) -> list[tuple[Real, Real] | None]:
+        """For each row with a density: heights, and from each on the largest log |M(c+it)/M(c)| up to the last (cells
+        as in `numerics.sparse`): where a density is smooth this falls like a Gaussian long before V/t does."""
+        found: list[tuple[Real, Real] | None] = []
+        for row in self.loss.rows:
+            if row.density is None:
+                found.append(None)
+                continue
+            variance = self._variance(row)
+            spread = 1 / math.sqrt(max(variance, 1e-300))
+            # up to where the variation takes over
+            fade = row.fade(self.c)
+            enough = 2 * fade[1] * math.exp(min(-self._log_size(row), 600.0)) if fade is not None else 0.0
+            cells = int(min(max(enough / spread, 40.0) / _CELL, _MOST_CELLS))
+            heights = spread * np.concatenate([np.geomspace(1e-6, 2.0, 180), 2.0 + _CELL * np.arange(1, cells)])
+            squares = self._squares(row, row.tilted(self.c), heights)
+            rise = 0.25 * variance * np.diff(heights) ** 2
+            logs = 0.5 * np.log(np.minimum(np.maximum(squares[1:], squares[:-1]) + rise, 1.0))
+            found.append((heights, np.maximum.accumulate(logs[::-1])[::-1] + 1e-15))
+        return found
+
+    def _variance(self, row: Table) -> float:
+        """Of the tilted loss, rounded up."""
+        weights = row.tilted(self.c)
+        centre = float(weights @ row.values)
+        top = float(np.abs(row.values).max())
+        # what lies beyond the nodes of a density carries next to nothing, or there is no line
+        rest = 1e-12 if row.density is None else 1e-20
+        if row.density is not None and math.log(max(self._beyond(row), 1e-300)) - self._log_size(row) > math.log(1e-25):
+            raise TooExpensive("a tilt beyond the nodes")
+        return float(weights @ (row.values - centre) ** 2) * (1 + 1e-9) + rest * top**2
+
+    def _log_size(self, row: Table) -> float:
+        """A lower bound on log M(c) of one row; -1e300 for none."""
+        re, _, error = row.log_mgf(self.c, np.zeros(1))
+        return float(re[0] - 2 * error[0]) if error[0] < 0.1 else -1e300
+
+    def _squares(self, row: Table, weights: Real, t: Real) -> Real:
+        """|M(c+it)/M(c)|^2, rounded up."""
+        squares = np.empty(len(t))
+        block = max(1, _BLOCK // len(row.values))
+        for first in range(0, len(t), block):
+            at = slice(first, first + block)
+            if row.density is not None:
+                re, _, error = row.log_mgf(self.c, t[at])
+                squares[at] = np.exp(np.minimum(2 * (re + error) - 2 * self._log_size(row), 0.0))
+            else:
+                squares[at] = np.abs(np.exp(1j * t[at, None] * row.values) @ weights) ** 2
+        if row.density is None:
+            top = float(np.abs(row.values).max())
+            squares += UNIT * (64 + 4 * row.slack + 2 * len(weights) + 4 * ((row.wobble + 2) * top + row.absolute) * t)
+            if row.missing is not None:
+                with np.errstate(divide="ignore"):
+                    lost = np.log(row.missing[0](self.c, t)) - self._log_size(row)
+                squares += 4 * np.exp(np.minimum(lost, 0.0))
+        return squares
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        """y = |sum w_i e^(itv_i)|^2 at the edges, w the tilted masses."""
+        if sum(len(r.values) for r in self.loss.rows) * count > _MAX_WORK / 2:
+            raise TooExpensive("cells of atoms")
+        total, edges = np.zeros(count), start + width * np.arange(count + 1)
+        for row, times in zip(self.loss.rows, self.loss.count, strict=True):
+            squares = self._squares(row, row.tilted(self.c), edges)
+            variance = self._variance(row)
+            most = np.minimum(np.maximum(squares[1:], squares[:-1]), 1.0)[None]
+            fall = fall_below(most, np.array([[variance]]), width)[0]
+            fade = row.fade(self.c)
+            if fade is not None:
+                most = fade[0] + fade[1] / np.maximum(edges[:-1], 1e-9) + self._beyond(row)
+                log = np.log(np.maximum(most, 1e-300)) - self._log_size(row)
+                fall = np.maximum(fall, -np.minimum(log + 1e-9, 0.0))
+            total += times * fall
+        return total

@@ -1,0 +1,107 @@
+"""Parameters of a mechanism, declared once: how a value is checked, and how the schema of plan files describes it.
+
+A parameter is a field of a frozen dataclass:
+
+    scale: float | None = number(default=None)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any
+
+from privloss.errors import InvalidInput
+from privloss.numerics import check
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`public` is the name in calls and plan files where it differs from the field's; `plain` is left out of files."""
+
+    check: Callable[[str, Any], Any]
+    schema: dict[str, Any]
+    public: str | None = None
+    plain: Any = None
+
+
+def declared(f: Field[Any]) -> Parameter | None:
+    """What a field declares."""
+    found: Parameter | None = f.metadata.get("parameter")
+    return found
+
+
+def public_name(f: Field[Any]) -> str:
+    """The name of a field in calls and plan files."""
+    found = declared(f)
+    return f.name if found is None or found.public is None else found.public
+
+
+def _field(parameter: Parameter, default: Any) -> Any:
+    return field(default=default, metadata={"parameter": parameter})
+
+
+def number(
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    above: bool = False,
+    default: Any = MISSING,
+    public: str | None = None,
+    plain: Any = None,
+    description: str | None = None,
+) -> Any:
+    """A finite number from `low` (not included if `above`) to `high`."""
+    schema: dict[str, Any] = {"type": "number", "exclusiveMinimum" if above else "minimum": low}
+    if high < math.inf:
+        schema["maximum"] = high
+    if plain is not None:
+        schema["default"] = plain
+    if description is not None:
+        schema["description"] = description
+    return _field(
+        Parameter(lambda name, v: check.number(name, v, low=low, high=high, above=above), schema, public, plain),
+        default,
+    )
+
+
+def whole(*, low: int = 1, default: Any = MISSING, plain: Any = None) -> Any:
+    """A whole number from `low` to 10^12."""
+    schema = {"type": "integer", "minimum": low, "maximum": check.MAX_COUNT}
+    if plain is not None:
+        schema["default"] = plain
+
+    def checked(name: str, value: Any) -> int:
+        found = check.count(name, value)
+        if found < low:
+            raise InvalidInput(f"{name} = {value!r}: must be at least {low}.")
+        return found
+
+    return _field(Parameter(checked, schema, None, plain), default)
+
+
+def word(options: tuple[str, ...], default: str) -> Any:
+    """One of a few words."""
+    schema = {"enum": list(options), "default": default}
+    return _field(Parameter(lambda name, v: check.choice(name, v, options), schema, None, default), default)
+
+
+def numbers(*, low: float = 0.0, high: float = math.inf, above: bool = False, description: str | None = None) -> Any:
+    """A list of numbers, kept as a tuple."""
+    entry: dict[str, Any] = {"type": "number", "exclusiveMinimum" if above else "minimum": low}
+    if high < math.inf:
+        entry["maximum"] = high
+    schema: dict[str, Any] = {"type": "array", "minItems": 1, "items": entry}
+    if description is not None:
+        schema["description"] = description
+
+    def checked(name: str, values: Any) -> tuple[float, ...]:
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+            raise InvalidInput(f"{name} = {values!r}: must be a list of numbers.")
+        found = tuple(check.number(f"{name}[{i}]", v, low=low, high=high, above=above) for i, v in enumerate(values))
+        if not found:
+            raise InvalidInput(f"{name} = {values!r}: must not be empty.")
+        return found
+
+    return _field(Parameter(checked, schema), MISSING)

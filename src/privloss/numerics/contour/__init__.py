@@ -1,0 +1,1 @@
+"""Reading a distribution off one line of its transform."""

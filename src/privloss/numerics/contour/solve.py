@@ -1,0 +1,217 @@
+"""Choosing the line: every parameter is searched in floating point, any choice is sound, only the width depends on it.
+
+`delta_bounds` and `epsilon_bounds` return (lower, upper); both work on logarithms of delta so that 1e-300 is as good
+as 0.1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privloss.numerics.contour.line import Line
+from privloss.numerics.contour.nodes import draw, find_cut
+from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
+from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
+from privloss.numerics.floats import UNIT
+
+
+@dataclass(frozen=True)
+class Solved:
+    """An interval for eps, and the line it was read from (None if none was needed)."""
+
+    lower: float
+    upper: float
+    line: Line | None
+
+
+def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tuple[float, float], float]:
+    """log of lower and upper bounds on delta(eps) (without any mass at infinity), and the blur that was used."""
+    if eps >= transform.largest:
+        return (-math.inf, -math.inf), 0.0
+    whole = transform
+    saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
+    for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
+        estimate = saddle.log_delta
+        reach = saddle.c if abs(saddle.eps - eps) * saddle.c <= CLOSE else 2 * saddle.c
+        transform = whole.trimmed(reach, min(estimate, 0.0))
+        if transform is whole:
+            break
+        saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
+        if saddle.log_delta > estimate - 20:
+            break
+    line = draw(transform, saddle, eps, tolerance)
+    shift = line.lattice.shift if line.lattice is not None else 0.0
+    reading = line.read(np.array([eps - shift, eps + shift]))
+    upper = min(float(reading.log_upper()[0]), float(np.logaddexp(_moments_bound(line, eps), line.log_lost)))
+    upper = min(upper, 0.0)
+    if math.isfinite(transform.largest):  # delta <= 1 - e^(eps - largest)
+        upper = min(upper, math.log(-math.expm1(eps - whole.largest)) + 4 * UNIT)
+    return (min(float(reading.log_lower()[1]), upper), upper), line.mu
+
+
+def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float) -> Solved:
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), delta known by its `level`, an interval of logs.
+
+    The ends may be negative.
+    """
+    log_delta = level[0]
+    _, mean, _ = start = transform.moments(0.0)
+    # delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that eps is 0. With mass at infinity take P given that the
+    # loss is finite, which is larger where both can be: KL grows by -log(1 - delta_inf)
+    lost = transform.delta_inf_bounds[1]
+    extra = -math.log1p(-lost) * (1 + 1e-12) if lost < 1 else math.inf
+    mean += extra
+    if mean <= 0 or 0.5 * math.log(0.5 * mean) <= log_delta:
+        mean = transform.mean_bounds()[1] + extra
+        if mean <= 0 or 0.5 * math.log(0.5 * mean) + 1e-12 * abs(log_delta) + 1e-12 <= log_delta:
+            return Solved(-math.inf, 0.0, None)
+    saddle = _saddle_at(transform, log_delta, start)
+    # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
+    reach = saddle.c if abs(saddle.log_delta - log_delta) <= CLOSE else 2 * saddle.c
+    trimmed = transform.trimmed(reach, log_delta)
+    if trimmed is not transform:
+        transform = trimmed
+        saddle = _saddle_at(transform, log_delta)
+    if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already, and then eps = 0
+        zero = find_saddle(transform, lambda s: s.eps * s.c, rising=True)
+        line = draw(transform, zero, 0.0, tolerance)
+        if line.read(np.zeros(1)).log_upper()[0] <= log_delta:
+            return Solved(-math.inf, 0.0, line)
+    eps = (saddle.k + saddle.log_share - log_delta) / saddle.c  # saddle.eps, unless c was limited
+    line = draw(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3))
+    return _solve_on(transform, line, level, saddle)
+
+
+def epsilon_near(transform: Transform, level: tuple[float, float], eps: float, tolerance: float) -> Solved:
+    """The same where the search for a saddle finds none worth having, but eps is known roughly.
+
+    With few hits of very unequal size every tilt that reaches eps makes much larger, much rarer losses dominate. So the
+    line stays at a small tilt, far from any saddle: the sum then cancels to a fraction delta of its terms, which a
+    longer and blurred line can afford.
+    """
+    log_delta = level[0]
+    transform = transform.trimmed(1e6 / eps, log_delta)
+    c = min(transform.tilt_limit, 30 / eps)
+    if not 0 < c < math.inf:
+        raise TooExpensive("no tilt worth having")
+    k, _, k2 = transform.moments(c)
+    curvature = max(k2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
+    saddle = Saddle(c, eps, k, log_delta - (k - c * eps), curvature)
+    return _solve_on(transform, draw(transform, saddle, eps, tolerance), level, saddle)
+
+
+def _saddle_at(transform: Transform, log_delta: float, start: tuple[float, float, float] | None = None) -> Saddle:
+    """The saddle for a given delta; a sum of Gaussian shape has it where c^2 Var/2 is about -log delta."""
+    reach = math.sqrt(max(-2 * log_delta - 6.0, 1.0))
+    return find_saddle(
+        transform, lambda s: s.log_delta - log_delta, rising=False, required=False, start=start, reach=reach
+    )
+
+
+def _solve_on(transform: Transform, line: Line, level: tuple[float, float], saddle: Saddle) -> Solved:
+    """Read both ends off a line."""
+    log_delta = level[0]
+    if math.isfinite(transform.largest):  # so close to the end of the losses that doubles cannot tell
+        end = transform.largest * (1 - (96 + 16 * transform.kinds) * UNIT)
+        if line.read(np.array([end])).log_lower()[0] >= level[1]:
+            return Solved(end, transform.largest, line)
+    root, slope = _root(line, log_delta, saddle)
+    reading = line.read(np.array([root]))
+    if not math.isfinite(root) or not reading.value[0] > 0:
+        raise TooExpensive("no line found")
+    unit = 1.02 / max(float(reading.value[0]), 1e-300) / slope
+    upper, lower = _safe_ends(line, level, root, float(reading.above[0]) * unit, float(reading.below[0]) * unit)
+    left = log_delta + math.log1p(-math.exp(line.log_lost - log_delta)) if line.log_lost < log_delta else -math.inf
+    shift = line.lattice.shift if line.lattice is not None else 0.0
+    upper = min(upper + shift, kappa_bound_epsilon(line.c, line.log_mgf_upper, left), transform.largest)
+    return Solved(min(lower - shift, upper), upper, line)
+
+
+def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Line) -> bool:
+    """Whether delta(eps) <= delta can be shown quickly, on a coarse line beside one that was solved already.
+
+    Only an upper bound is needed, and images only add to it, so the period may be taken over as it is.
+    """
+    if transform.lattice is not None or like.lattice is not None or like.mu > 0:
+        return False
+    # often the moments bound kappa(c) e^(K(c) - c eps) is enough already; ask for it only where it looks like that
+    c = 1.5 * like.c
+    margin = log_delta + c * eps - float(log_kappa(np.array(c)))
+    if transform.moments(c)[0] < margin - 0.01:
+        k = float(transform.log_mgf_upper(np.array([c]))[0])
+        if k + 16 * UNIT * (1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margin:
+            return True
+    vertical = transform.vertical(like.c)
+    wish = like.log_mgf_upper - like.c * eps - log_delta - math.log(0.05)
+    cut = find_cut(
+        vertical,
+        lambda t, decay: decay + wish - math.log(math.pi * t),
+        like.step,
+        math.inf,
+        0.5 * float(like.t[-1]),
+        2 * len(like.t) + 8,
+    )
+    if cut is None:
+        return False
+    values = vertical.line(like.step * np.arange(cut.nodes + 1), 1e-6)
+    none = np.zeros(1)
+    line = replace(
+        like,
+        t=like.step * np.arange(cut.nodes + 1),
+        values=values,
+        log_beyond=cut.log_beyond + float(values.error[0]),
+        image_points=none,
+        image_logs=none,
+        log_lost=transform.log_lost,
+    )
+    return bool(line.read(np.array([eps])).log_upper()[0] <= log_delta)
+
+
+def _moments_bound(line: Line, eps: float) -> float:
+    """log of kappa(c) e^(K(c) - c eps) (Prop. cdp2adp), from the value of K on the line itself."""
+    k = line.log_mgf_upper
+    return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
+
+
+def _root(line: Line, log_delta: float, saddle: Saddle) -> tuple[float, float]:
+    """Where the computed value equals delta, and the slope of -log delta there (`_safe_ends` gives the guarantee).
+
+    Secant steps on log delta, which is nearly straight, kept inside the bracket found so far.
+    """
+    eps, slope = (saddle.k + saddle.log_share - log_delta) / saddle.c, saddle.c
+    low, high = -math.inf, line.largest
+    if eps >= high:
+        eps = high - 0.5 * min(abs(high), 1 / saddle.c)
+    before: tuple[float, float] | None = None
+    for _ in range(200):
+        miss = line.log_value(eps) - log_delta
+        low, high = (eps, high) if miss > 0 else (low, eps)
+        if before is not None and eps != before[0]:
+            slope = max((before[1] - miss) / (eps - before[0]), 0.2 * saddle.c)
+        before = (eps, miss)
+        move = miss / slope
+        if abs(move) <= 1e-15 * abs(eps) or abs(miss) < 2e-16 * abs(log_delta):
+            break
+        if not low < eps + move < high and math.isfinite(low) and math.isfinite(high):
+            move = 0.5 * (low + high) - eps
+        eps += move
+    return eps, slope
+
+
+def _safe_ends(line: Line, level: tuple[float, float], root: float, up: float, down: float) -> tuple[float, float]:
+    """Step away from the root until delta_upper(upper) <= delta and delta_lower(lower) >= delta."""
+    least = max(2 * UNIT * abs(root), 1e-300)
+    up, down = max(up, least), max(down, least)
+    for attempt in range(30):
+        reading = line.read(np.array([root + up, root - down]))
+        high_met = bool(reading.log_upper()[0] <= level[0])
+        low_met = bool(reading.log_lower()[1] >= level[1])
+        if high_met and low_met:
+            return root + up, root - down
+        stride = 2.0 if attempt < 8 else 16.0  # further off than the errors say: hurry
+        up *= 1.0 if high_met else stride
+        down *= 1.0 if low_met else stride
+    return root + up if high_met else math.inf, root - down if low_met else -math.inf

@@ -1,0 +1,129 @@
+"""What the contour engine needs to know about a real random variable Z: its log moment generating function K.
+
+This room knows no privacy: any object with these methods can be inverted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from privloss.numerics.floats import UNIT, Real
+
+
+class TooExpensive(Exception):
+    """Internal: the requested accuracy would need more memory or time than allowed; the caller takes a wider route."""
+
+
+@dataclass(frozen=True)
+class LineValues:
+    """exp K(c + it) at nodes t: log modulus and phase, and e with |exact/computed - 1| <= expm1(e)."""
+
+    log_modulus: Real
+    phase: Real
+    error: Real
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Z takes values (offset + j * stride) * unit for whole j only; offset and stride are whole numbers."""
+
+    unit: float
+    stride: int
+    offset: int
+    shift: float = 0.0  # Z itself may differ from the lattice value by this much
+
+    @property
+    def spacing(self) -> float:
+        return self.unit * self.stride
+
+    def next_above(self, value: Real) -> Real:
+        """The smallest lattice value > value; one that exceeds or meets it within a few roundings counts as above."""
+        steps = value / self.unit
+        j = np.floor((steps - 16 * UNIT * np.abs(steps) - self.offset) / self.stride) + 1.0
+        return np.asarray((self.offset + j * self.stride) * self.unit)
+
+
+class Vertical(Protocol):
+    """exp K on one vertical line Re z = c."""
+
+    def line(self, t: Real, goal: float) -> LineValues:
+        """The values at 0 <= t (rising); `goal` is the error in K worth working for."""
+
+    def decay(self, t: float) -> float:
+        """An upper bound on log |exp K(c + iu)| - K(c), valid for every u >= t at once (on a lattice: for every
+        t <= u <= pi/spacing)."""
+
+    def cells(self, start: float, width: float, count: int, enough: float) -> Real:
+        """Lower bounds on K(c) - log |exp K(c + it)| on each of `count` cells of a width, from `start` on; what exceeds
+        `enough` need not be exact."""
+
+
+class Transform(Protocol):
+    """K(z) = log E[exp(zZ)] of a (sub-)probability distribution."""
+
+    @property
+    def largest(self) -> float:
+        """The supremum of Z."""
+
+    @property
+    def delta_inf_bounds(self) -> tuple[float, float]:
+        """An interval for the mass at infinity, of which K knows nothing."""
+
+    @property
+    def kinds(self) -> int:
+        """How many sums of roundings `largest` carries."""
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The lattice Z lives on, if that is known and useful."""
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether a line may be evaluated at any heights, not only at equally spaced ones."""
+
+    def vertical(self, c: float) -> Vertical:
+        """The line Re z = c."""
+
+    def moments(self, c: float) -> tuple[float, float, float]:
+        """K, K', K'' at the real point c to a few digits: for searching only, never for a bound."""
+
+    def mean_bounds(self) -> tuple[float, float]:
+        """An interval for E[Z]."""
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        """Upper bounds on K at real points c > 0."""
+
+    @property
+    def log_lost(self) -> float:
+        """log of an upper bound on what `trimmed` has left out of delta."""
+
+    @property
+    def tilt_limit(self) -> float:
+        """The largest c worth using."""
+
+    @property
+    def tilt_guess(self) -> float:
+        """About where e^(cZ) starts to be ruled by rare large losses: for searching only."""
+
+    def trimmed(self, c: float, log_delta: float) -> Transform:
+        """This, or a transform without outcomes too rare to matter at delta that would spoil e^(cZ)."""
+
+    def blurred(self, mu: float) -> Transform:
+        """Z plus an independent N(mu^2/2, mu^2)."""
+
+
+def log_kappa(t: Real) -> Real:
+    """log of kappa(t) = sup_y (1 - e^-y) e^(-ty) = t^t / (t+1)^(t+1), for t > 0 (Prop. cdp2adp); 0 at t = 0."""
+    t = np.asarray(t, dtype=float)
+    safe = np.maximum(t, 1e-300)
+    return np.where(t > 0, -np.log1p(t) - t * np.log1p(1 / safe), 0.0)
+
+
+def kappa_bound_epsilon(c: float, k_upper: float, log_delta: float) -> float:
+    """The eps with kappa(c) exp(K(c) - c eps) = delta, rounded up: delta(eps) <= delta there."""
+    value = (k_upper + float(log_kappa(np.array(c))) - log_delta) / c
+    return value + 2e-15 * (1 + abs(k_upper) + abs(log_delta)) / c if math.isfinite(value) else math.inf

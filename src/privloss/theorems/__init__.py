@@ -1,0 +1,1 @@
+"""The textbook: every theorem as a function."""

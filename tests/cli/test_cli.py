@@ -1,0 +1,190 @@
+"""The command line as a user meets it: a real process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from privloss import Plan, __version__
+
+SGD = ["--noise-multiplier", "1.1", "--sample-rate", "0.01", "--steps", "10000"]
+RELEASE = {
+    "adjacency": "add-remove",
+    "steps": [
+        {"mechanism": "gaussian", "noise_multiplier": 1.1, "count": 10000,
+         "sampling": {"scheme": "poisson", "rate": 0.01}},
+        {"mechanism": "laplace", "scale": 10.0, "count": 50},
+        {"mechanism": "approx-dp", "epsilon": 0.1, "delta": 1e-9, "count": 3},
+    ],
+}  # fmt: skip
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "privloss", *arguments], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> str:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(RELEASE))
+    return str(path)
+
+
+def test_epsilon_from_flags() -> None:
+    done = run("epsilon", *SGD, "--delta", "1e-6", "--json")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert answer["epsilon"]["lower"] <= 5.806935026565456 <= answer["epsilon"]["upper"]
+    assert answer["delta"] == 1e-6
+    assert answer["adjacency"] == "add-remove"
+    assert answer["certified"] is False
+    assert "contour" in answer["method"]
+    text = " ".join(answer["assumptions"])
+    for word in ("Poisson", "add-remove", "sensitivity", "ideal real-valued noise"):
+        assert word in text
+
+
+def test_plan_file_and_python_agree(release: str) -> None:
+    answer = json.loads(run("epsilon", release, "--delta", "1e-6", "--json").stdout)
+    bound = Plan.from_dict(RELEASE).epsilon(1e-6)
+    assert answer["epsilon"] == {"lower": bound.lower, "upper": bound.upper}
+    back = json.loads(run("delta", release, "--epsilon", repr(bound.upper), "--json").stdout)
+    assert back["delta"]["lower"] <= 1e-6 <= back["delta"]["upper"] * (1 + 1e-9)
+    assert back["epsilon"] == bound.upper
+
+
+def test_for_people(release: str) -> None:
+    assert "5.806935026" in run("epsilon", *SGD, "--delta", "1e-6").stdout
+    text = run("explain", release, "--delta", "1e-6").stdout
+    for word in ("theorems:", "Kairouz", "Zhu, Dong, Wang", "assumed:", "contour"):
+        assert word in text
+
+
+def test_without_a_rate_the_steps_are_plain_gaussian() -> None:
+    plain = json.loads(
+        run("epsilon", "--noise-multiplier", "50", "--steps", "1000", "--delta", "1e-8", "--json").stdout
+    )
+    assert plain["epsilon"]["lower"] <= 3.4912550255634502 * (1 + 1e-13)
+    assert plain["epsilon"]["upper"] >= 3.4912550255634502 * (1 - 1e-13)
+    assert "no sampling" in " ".join(plain["assumptions"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--noise-multiplier", "0", "--delta", "1e-6"], "Infinity"),
+        (["--noise-multiplier", "1", "--delta", "0"], "Infinity"),
+        (["--noise-multiplier", "1", "--delta", "1"], 0.0),
+        (["--noise-multiplier", "1", "--sample-rate", "0", "--delta", "1e-6"], 0.0),
+        (["--noise-multiplier", "1", "--sample-rate", "0.00105", "--delta", "1e-3"], 0.0),
+    ],
+)
+def test_boundaries(arguments: list[str], expected: object) -> None:
+    answer = json.loads(run("epsilon", *arguments, "--json").stdout)
+    assert answer["epsilon"] == {"lower": expected, "upper": expected}
+
+
+def test_rate_one_is_no_sampling() -> None:
+    one = json.loads(
+        run("epsilon", "--noise-multiplier", "1", "--sample-rate", "1", "--delta", "1e-6", "--json").stdout
+    )
+    none = json.loads(run("epsilon", "--noise-multiplier", "1", "--delta", "1e-6", "--json").stdout)
+    assert one["epsilon"] == none["epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["epsilon", *SGD], ["--delta", "missing"]),
+        (["epsilon", "--delta", "1e-6"], ["--noise-multiplier", "missing"]),
+        (["epsilon", *SGD, "--delta", "2"], ["--delta", "2.0", "between 0 and 1"]),
+        (["epsilon", *SGD, "--delta", "nan"], ["--delta", "nan"]),
+        (["epsilon", *SGD, "--delta", "tiny"], ["--delta", "'tiny'", "number"]),
+        (["epsilon", "--noise-multiplier", "-1", "--delta", "0.1"], ["--noise-multiplier", "-1"]),
+        (["epsilon", "--noise-multiplier", "inf", "--delta", "0.1"], ["--noise-multiplier", "inf"]),
+        (["epsilon", "--noise-multiplier", "1", "--steps", "2.5", "--delta", "0.1"], ["--steps", "2.5", "whole"]),
+        (["epsilon", "--noise-multiplier", "1", "--steps", "0", "--delta", "0.1"], ["--steps", "0"]),
+        (["epsilon", "--noise-multiplier", "1", "--sample-rate", "1.5", "--delta", "0.1"], ["--sample-rate", "1.5"]),
+        (["epsilon", "--noise-multiplier", "1", "--sampling", "poisson", "--delta", "0.1"], ["--sample-rate"]),
+        (["epsilon", *SGD, "--sampling", "shuffle", "--delta", "0.1"], ["--dataset-size", "missing"]),
+        (["epsilon", *SGD, "--sampling", "magic", "--delta", "0.1"], ["--sampling", "magic"]),
+        (["epsilon", *SGD, "--adjacency", "swap", "--delta", "0.1"], ["adjacency", "swap"]),
+        (["epsilon", *SGD, "--delta", "0.1", "--tolerance", "7"], ["--tolerance", "7"]),
+        (["delta", *SGD], ["--epsilon", "missing"]),
+        (["delta", *SGD, "--epsilon", "-1"], ["--epsilon", "-1"]),
+        (["explain", *SGD], ["--delta", "--epsilon"]),
+        (["epsilon", "missing.json", "--delta", "0.1"], ["missing.json"]),
+        (["plan", "validate", "missing.json"], ["missing.json"]),
+        (["calibrate"], ["--target-epsilon"]),
+        (["calibrate", *SGD, "--target-epsilon", "1", "--delta", "1e-5"], ["--noise-multiplier", "sought"]),
+        (
+            ["calibrate", "--target-epsilon", "1", "--delta", "1e-5", "--find", "steps"],
+            ["--noise-multiplier", "missing"],
+        ),
+        (["epsilon", *SGD, "--batch-size", "8", "--delta", "0.1"], ["--batch-size", "contradicts"]),
+        (["epsilon", "--noise-multiplier", "1", "--dataset-size", "9", "--delta", "0.1"], ["--sampling", "missing"]),
+        (["sweep", "--noise-multiplier", "1:0:3", "--delta", "1e-5"], ["--noise-multiplier", "low:high:count"]),
+        (["allocate", "--target-epsilon", "1", "--delta", "1e-5", "--weights", "1,x"], ["--weights"]),
+        (["epsilon", "--colour", "red"], ["--colour"]),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def test_flags_contradict_a_plan_file(release: str) -> None:
+    done = run("epsilon", release, "--noise-multiplier", "1", "--delta", "0.1")
+    assert done.returncode == 2
+    assert "contradicts" in done.stderr
+
+
+def test_plan_commands(release: str) -> None:
+    assert json.loads(run("plan", "validate", release, "--json").stdout)["steps"] == 10053
+    assert "valid" in run("plan", "validate", release).stdout
+    assert json.loads(run("plan", "schema").stdout)["title"].startswith("privloss plan")
+
+
+def test_version_and_lazy_imports() -> None:
+    assert run("--version").stdout.strip() == f"privloss {__version__}"
+    probe = "import sys, privloss.cli.main; print([m for m in ('numpy', 'scipy', 'flint') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_shell_completion_is_offered() -> None:
+    assert "--show-completion" in run("--help").stdout
+
+
+def test_planning_commands(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    flags = ["--sample-rate", "0.004266666666666667", "--steps", "14100", "--delta", "1e-5", "--json"]
+    found = json.loads(run("calibrate", "--target-epsilon", "3", *flags, "--out", str(plan)).stdout)
+    assert found["noise_multiplier"] == pytest.approx(0.9691482867362087, rel=1e-6)
+    assert found["epsilon"]["upper"] <= 3
+    assert json.loads(run("epsilon", str(plan), "--delta", "1e-5", "--json").stdout)["epsilon"] == found["epsilon"]
+    steps = ["--find", "steps", "--noise-multiplier", "1.1", "--sample-rate", "0.01", "--delta", "1e-6", "--json"]
+    assert json.loads(run("calibrate", "--target-epsilon", "2", *steps).stdout)["steps"] == 1312
+    split = json.loads(
+        run("allocate", "--target-epsilon", "1", "--delta", "1e-6", "--weights", "1,1,2", "--json").stdout
+    )
+    assert [row["accounting"] for row in split["rows"]] == ["basic", "advanced", "zCDP", "exact"]
+    grid = ["--noise-multiplier", "1,2", "--steps", "1:100:3", "--delta", "1e-6"]
+    points = json.loads(run("sweep", *grid, "--json", "--out", str(tmp_path / "map.png")).stdout)["points"]
+    assert [p["steps"] for p in points] == [1, 10, 100] * 2
+    assert (tmp_path / "map.png").stat().st_size > 10_000
+
+
+def test_sizes_and_epochs_are_echoed() -> None:
+    sizes = ["--dataset-size", "60000", "--batch-size", "256", "--epochs", "4", "--sampling", "poisson"]
+    found = json.loads(run("epsilon", "--noise-multiplier", "1.1", *sizes, "--delta", "1e-6", "--json").stdout)
+    assert "940 steps" in found["derived"][0]
+    assert "0.00426667" in found["derived"][1]
