@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from privloss import Plan, __version__
+from privloss import Ledger, Plan, __version__
 
 SGD = ["--noise-multiplier", "1.1", "--sample-rate", "0.01", "--steps", "10000"]
 RELEASE = {
@@ -24,7 +24,7 @@ RELEASE = {
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "privloss", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-m", "privloss", *arguments], capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -153,11 +153,91 @@ def test_plan_commands(release: str) -> None:
     assert json.loads(run("plan", "schema").stdout)["title"].startswith("privloss plan")
 
 
+PROBE = """
+import sys
+from privloss.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit as end:
+    code = end.code
+print("loaded", sorted({"numpy", "scipy", "flint", "matplotlib"} & set(sys.modules)), "code", code, file=sys.stderr)
+"""
+
+
+def loaded(*arguments: str) -> str:
+    """Which heavy packages a command loads, and how it ends."""
+    done = subprocess.run([sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True)
+    return done.stderr.strip().splitlines()[-1]
+
+
 def test_version_and_lazy_imports() -> None:
     assert run("--version").stdout.strip() == f"privloss {__version__}"
-    probe = "import sys, privloss.cli.main; print([m for m in ('numpy', 'scipy', 'flint') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "[]"
+    assert loaded("--version") == "loaded [] code 0"
+    assert loaded("--help") == "loaded [] code 0"
+    assert loaded("epsilon", *SGD, "--delta", "1e-6") == "loaded ['numpy', 'scipy'] code 0"  # the probe can see
+
+
+def test_the_module_itself_is_lazy() -> None:
+    """``python -m privloss --version``, watched by the interpreter."""
+    call = [sys.executable, "-X", "importtime", "-m", "privloss", "--version"]
+    done = subprocess.run(call, capture_output=True, text=True)
+    names = {line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
+    assert "privloss" in names
+    assert not names & {"numpy", "scipy", "flint", "matplotlib"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("status", "d"), 0),
+        (("odometer", "d", "--delta", "1e-6"), 0),
+        (("quote", "d", "--cost", "0.1"), 0),
+        (("reserve", "d", "--cost", "0.1", "--key", "new"), 0),
+        (("reserve", "d", "--cost", "9", "--key", "more"), 3),
+        (("start", "k"), 0),
+        (("commit", "s"), 0),
+        (("void", "k"), 0),
+        (("history", "d"), 0),
+        (("verify",), 0),
+        (("freeze", "d"), 0),
+        (("unfreeze", "d"), 0),
+        (("export",), 0),
+        (("doctor",), 0),
+        (("dataset", "add", "e", "--adjacency", "add-remove"), 0),
+        (("budget", "set", "bare", "--currency", "gdp", "--cap", "1", "--delta", "1e-6"), 0),
+        (("init",), 0),
+    ],
+    ids=lambda x: " ".join(x[:2]) if isinstance(x, tuple) else "",
+)
+def test_the_ledger_without_a_plan_loads_no_engine(arguments: tuple[str, ...], code: int, tmp_path: Path) -> None:
+    db = str(tmp_path / "privloss.db")
+    ledger = Ledger.create(db)
+    for name in ("d", "bare"):
+        ledger.add_dataset(name, adjacency="add-remove")
+    ledger.set_budget("d", currency="zcdp", cap="1", delta="1e-6")
+    for key in ("k", "s"):
+        ledger.reserve("d", cost="0.1", key=key)
+    ledger.start("s")
+    ledger.close()
+    assert loaded("ledger", *arguments, "--db", db) == f"loaded [] code {code}"
+
+
+def test_shuffled_is_an_old_word_for_shuffle(tmp_path: Path) -> None:
+    sizes = ["--dataset-size", "1000", "--batch-size", "100", "--adjacency", "replace-one"]
+    trained = ["--noise-multiplier", "5", "--steps", "20", *sizes]
+    for command in (
+        ["epsilon", *trained, "--delta", "1e-5", "--json"],
+        ["delta", *trained, "--epsilon", "1", "--json"],
+        ["explain", *trained, "--delta", "1e-5", "--json"],
+        ["plan", "write", *trained],
+        ["calibrate", "--target-epsilon", "2", "--delta", "1e-5", "--steps", "20", *sizes, "--json"],
+    ):
+        new, old = (run(*command, "--sampling", word) for word in ("shuffle", "shuffled"))
+        assert (new.returncode, new.stderr) == (0, "")
+        assert json.loads(old.stdout) == json.loads(new.stdout)
+        assert "shuffled" not in json.dumps(json.loads(old.stdout).get("plan", ""))
+    plan = json.loads(run("plan", "write", *trained, "--sampling", "shuffled").stdout)
+    assert plan["steps"][0]["sampling"] == {"scheme": "shuffle", "steps": 10}
 
 
 def test_shell_completion_is_offered() -> None:

@@ -3,6 +3,8 @@
 Every worker writes its intent to its own log before a command and the answer after it, each synced to disk. Workers are
 killed with SIGKILL and started again; a new one finishes the keys the old one left. At the end the ledger is compared
 with the logs and with the pure model. What a key asks for follows from the key alone, so anybody can ask it again.
+
+When to kill, and when to stop, follows from how far the logs have come, never from the clock.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from privloss.ledger import verify as audit
 from privloss.ledger.ledger import Ledger, RefusedError, Reservation
 from privloss.ledger.state import COMMITTED, STARTED, VOIDED, State, apply
-from privloss.ledger.stores import address as places
+from privloss.ledger.stores.address import VARIABLE
 from privloss.ledger.stores.base import LedgerError
+from privloss.ledger.verify import differences, exceeded
 from tests.ledger.postgres import Server
 
 ROOT = Path(__file__).parents[2]
@@ -143,26 +145,36 @@ def worker(number: int, home: Path) -> None:
 # -- the parent --------------------------------------------------------------------------------------------------------
 
 
+LOOK = 0.005  # seconds between two looks at the logs
+
+
 @dataclass
 class Running:
-    """A worker process and since when it runs."""
+    """A worker process, and how many lines its log has."""
 
     number: int
     home: Path
     place: str
     process: subprocess.Popen[bytes] = field(init=False)
-    since: float = field(init=False)
+    _lines: int = 0
+    _read: int = 0
 
     def __post_init__(self) -> None:
         self.start()
 
+    def lines(self) -> int:
+        path = self.home / f"log{self.number}"
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(self._read)
+                new = file.read()
+            self._lines, self._read = self._lines + new.count(b"\n"), self._read + len(new)
+        return self._lines
+
     def start(self) -> None:
         call = [sys.executable, "-m", "tests.ledger.hammer", "--worker", str(self.number), "--home", str(self.home)]
         with (self.home / f"errors{self.number}").open("ab") as said:
-            self.process = subprocess.Popen(
-                call, cwd=ROOT, env={**os.environ, places.VARIABLE: self.place}, stderr=said
-            )
-        self.since = time.monotonic()
+            self.process = subprocess.Popen(call, cwd=ROOT, env={**os.environ, VARIABLE: self.place}, stderr=said)
 
     def kill(self) -> bool:
         """Whether it was still there to be killed."""
@@ -172,26 +184,42 @@ class Running:
         return there and self.process.returncode == -signal.SIGKILL
 
 
-def hammer(place: str, home: Path, seconds: float, processes: int, kills: int, seed: int) -> dict[str, Any]:
-    """Run the workers and kill them, then compare; returns the summary."""
+def until(running: list[Running], total: int, victim: Running | None = None, own: int = 0) -> bool:
+    """Wait until all logs together, and that of one worker, are so long; False if a worker has ended by itself."""
+    while sum(each.lines() for each in running) < total or (victim is not None and victim.lines() < own):
+        if any(each.process.poll() is not None for each in running):
+            return False
+        time.sleep(LOOK)
+    return True
+
+
+def torment(running: list[Running], total: int, kills: int, rng: random.Random) -> int:
+    """Kill workers at random, spread over the run; each has written something since it started. Returns how often."""
+    killed = 0
+    for moment in range(kills):
+        victim = rng.choice(running)
+        if not until(running, total * moment // kills, victim, victim.lines() + rng.randint(1, 40)):
+            return killed
+        killed += victim.kill()
+        victim.start()
+    until(running, total)
+    return killed
+
+
+def hammer(place: str, home: Path, lines: int, processes: int, kills: int, seed: int) -> dict[str, Any]:
+    """Run the workers and kill them, until their logs have so many lines; then compare. Returns the summary."""
     rng = random.Random(seed)
     ledger = Ledger.create(place)
     set_up(ledger)
-    begun, killed = time.monotonic(), 0
+    begun = time.monotonic()
     running = [Running(number, home, place) for number in range(processes)]
     problems: list[str] = []
     try:
-        for moment in sorted(rng.uniform(min(1.0, seconds / 4), seconds) for _ in range(kills)):
-            time.sleep(max(0.0, begun + moment - time.monotonic()))
-            awake = [each for each in running if time.monotonic() - each.since > 0.5]  # the others still import
-            victim = rng.choice(awake or running)
-            killed += victim.kill()
-            victim.start()
-        time.sleep(max(0.0, begun + seconds - time.monotonic()))
+        killed = torment(running, lines, kills, rng)
         took = time.monotonic() - begun
         (home / "stop").touch()
         for each in running:
-            each.process.wait(120)
+            each.process.wait(1800)
     finally:
         for each in running:
             if each.process.poll() is None:
@@ -226,7 +254,7 @@ def compare(ledger: Ledger, log: list[dict[str, Any]]) -> tuple[list[str], dict[
         bodies = [json.loads(body) for _, _, body, _ in ledger.store.events(cursor)]
         tables = ledger.store.everything(cursor)
     problems = [f"error: {entry['error']}" for entry in log if "error" in entry]
-    problems += [f"tables: {text}" for text in audit.exceeded(tables)]
+    problems += [f"tables: {text}" for text in exceeded(tables)]
     problems += _promises(tables, log) + _once(bodies) + _model(bodies, tables)
     problems += [f"verify: {text}" for text in ledger.verify().problems]
     refusals = Counter(entry["refused"] for entry in log if "refused" in entry)
@@ -279,17 +307,17 @@ def _model(bodies: Iterable[dict[str, Any]], tables: State) -> list[str]:
     state = State()
     for number, body in enumerate(bodies, start=1):
         apply(state, body)
-        over = audit.exceeded(state)
+        over = exceeded(state)
         if over:
             return [f"replay, event {number}: {over[0]}"]
-    return [f"replay: {text}" for text in audit.differences(state, tables)]
+    return [f"replay: {text}" for text in differences(state, tables)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--place", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--url", help="an empty PostgreSQL database; without it a server is started")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--lines", type=int, default=150_000, help="of all logs, before the workers are stopped")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
@@ -303,7 +331,7 @@ def main() -> int:
     server = Server() if given.place == "postgresql" and given.url is None else None
     try:
         address = str(home / "privloss.db") if given.place == "sqlite" else given.url or server.fresh("hammer")  # type: ignore[union-attr]
-        summary = hammer(address, home, given.seconds, given.processes, given.kills, given.seed)
+        summary = hammer(address, home, given.lines, given.processes, given.kills, given.seed)
     finally:
         if server is not None:
             server.stop()

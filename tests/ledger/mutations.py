@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 BROKEN = -1  # no test failed, but pytest did
 COPY = "PRIVLOSS_COPY"  # where the tests must find the sources
 TESTS = ("tests/ledger/test_safeguards.py", "tests/ledger/test_ledger.py", "tests/ledger/test_decide.py")
-_SQLITE, _POSTGRES = "migrations/sqlite/0001.sql", "migrations/postgres/0001.sql"
+_SQLITE, _POSTGRES = "stores/migrations/sqlite/0001.sql", "stores/migrations/postgres/0001.sql"
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,15 @@ _ANSWERED = """
 """
 MUTANTS = (
     Mutant(
-        "sqlite: BEGIN for BEGIN IMMEDIATE", "sqlite.py", '"BEGIN IMMEDIATE"', '"BEGIN"', "sees_what_the_first_wrote"
+        "sqlite: BEGIN for BEGIN IMMEDIATE",
+        "stores/sqlite.py",
+        '"BEGIN IMMEDIATE"',
+        '"BEGIN"',
+        "sees_what_the_first_wrote",
     ),
-    Mutant("sqlite: commits not synced", "sqlite.py", "synchronous = FULL", "synchronous = OFF", "commits_of_sqlite"),
+    Mutant(
+        "sqlite: commits not synced", "stores/sqlite.py", "synchronous = FULL", "synchronous = OFF", "commits_of_sqlite"
+    ),
     Mutant("sqlite: no CHECK of the cap", _SQLITE, ",\n  CHECK (total_units <= cap_units)", "", "holds_the_cap"),
     Mutant("sqlite: no CHECK of the sign", _SQLITE, " CHECK (total_units >= 0)", "", "holds_the_cap"),
     Mutant("sqlite: events can be changed", _SQLITE, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
@@ -55,20 +61,30 @@ MUTANTS = (
         "sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON analysis", "keeps_events"
     ),
     Mutant(
-        "postgresql: no FOR UPDATE", "postgres.py", '_HOLD = " FOR UPDATE"', '_HOLD = ""', "sees_what_the_first_wrote"
+        "postgresql: no FOR UPDATE",
+        "stores/postgres.py",
+        '_HOLD = " FOR UPDATE"',
+        '_HOLD = ""',
+        "sees_what_the_first_wrote",
     ),
-    Mutant("postgresql: datasets not held", "postgres.py", "name = ?{_HOLD}", "name = ?", "sees_what_the_first_wrote"),
-    Mutant("postgresql: head not held", "postgres.py", "'head'{_HOLD}", "'head'", "extend_one_chain"),
+    Mutant(
+        "postgresql: datasets not held",
+        "stores/postgres.py",
+        "name = ?{_HOLD}",
+        "name = ?",
+        "sees_what_the_first_wrote",
+    ),
+    Mutant("postgresql: head not held", "stores/postgres.py", "'head'{_HOLD}", "'head'", "extend_one_chain"),
     Mutant(
         "postgresql: head not held by a new dataset",
-        "store.py",
+        "stores/base.py",
         "            self.lock_head(cursor)\n            return self._state",
         "            return self._state",
         "added_twice",
     ),
     Mutant(
         "postgresql: commits not synced",
-        "postgres.py",
+        "stores/postgres.py",
         '"SET synchronous_commit = on"',
         '"SELECT 1"',
         "commits_of_postgresql",
@@ -96,12 +112,12 @@ MUTANTS = (
         "UPDATE OR DELETE",
         "keeps_events",
     ),
-    Mutant("audit: hashes not compared", "audit.py", " or chain(before, body) != link", "", "forged_event"),
-    Mutant("audit: links not compared", "audit.py", "before != previous or ", "", "forged_event"),
-    Mutant("audit: caps not compared", "audit.py", "over = exceeded(state)", "over = list[str]()", "at_every_event"),
+    Mutant("audit: hashes not compared", "verify.py", " or chain(before, body) != link", "", "forged_event"),
+    Mutant("audit: links not compared", "verify.py", "before != previous or ", "", "forged_event"),
+    Mutant("audit: caps not compared", "verify.py", "over = exceeded(state)", "over = list[str]()", "at_every_event"),
     Mutant(
         "audit: tables not compared",
-        "audit.py",
+        "verify.py",
         "problems += differences(state, tables)",
         "pass",
         "compares_the_tables",
@@ -119,23 +135,33 @@ MUTANTS = (
     ),
     Mutant(
         "postgresql: what is not there counts as held",
-        "postgres.py",
+        "stores/postgres.py",
         "if self.execute(cursor, query, [name]).fetchall()]",
         "if self.execute(cursor, query, [name]).fetchall() or True]",
         "made_meanwhile_is_not_written",
     ),
     Mutant(
         "stores: keys of datasets not held",
-        "store.py",
+        "stores/base.py",
         "held = set(found.charges) <= set(state.datasets)",
         "held = True",
         "key_made_meanwhile",
     ),
     Mutant("rules: leases of all datasets", "decide.py", "if here and ", "if ", "only_these_datasets"),
     Mutant(
-        "group commit: answers before the commit", "grouping.py", _DECIDED, _DECIDED + _ANSWERED, "after_its_commit"
+        "group commit: answers before the commit",
+        "stores/grouped.py",
+        _DECIDED,
+        _DECIDED + _ANSWERED,
+        "after_its_commit",
     ),
-    Mutant("pool: connections shared with a fork", "pool.py", "self._process != os.getpid()", "False", "forked_child"),
+    Mutant(
+        "pool: connections shared with a fork",
+        "stores/pool.py",
+        "self._process != os.getpid()",
+        "False",
+        "forked_child",
+    ),
 )
 
 
@@ -153,7 +179,7 @@ def run(mutant: Mutant | None, only: str = "") -> tuple[int, str]:
         source = Path(home).resolve() / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
         if mutant is not None:
-            path = source / "privloss" / "budget" / mutant.file
+            path = source / "privloss" / "ledger" / mutant.file
             text = path.read_text()
             if mutant.old not in text:
                 raise SystemExit(f"{mutant.name}: {mutant.old!r} is not in {mutant.file}")

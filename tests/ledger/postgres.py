@@ -55,28 +55,33 @@ class Server:
             "UTF8",
         ]
         subprocess.run([*make, "--no-instructions"], check=True, capture_output=True, user=self.user, cwd=self.home)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        run = [str(place / "postgres"), "-D", str(data), "-p", str(self.port), "-k", str(self.home), "-h", "127.0.0.1"]
-        self.process = subprocess.Popen(
-            run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=self.user, cwd=self.home
-        )
-        self._await()
+        for _ in range(5):  # another program may take the free port first
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+            run = [str(place / "postgres"), "-D", str(data), "-p", str(self.port)]
+            run += ["-k", str(self.home), "-h", "127.0.0.1"]
+            self.process = subprocess.Popen(
+                run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=self.user, cwd=self.home
+            )
+            if self._answers():
+                return
+        raise RuntimeError("PostgreSQL did not start")
 
     def url(self, database: str = "postgres", password: str = PASSWORD) -> str:
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"
 
-    def _await(self) -> None:
+    def _answers(self) -> bool:
+        """Wait until it answers, or has ended."""
         import psycopg
 
-        for _ in range(200):
+        while self.process.poll() is None:
             try:
-                psycopg.connect(self.url(), connect_timeout=2).close()
-                return
+                psycopg.connect(self.url()).close()
+                return True
             except psycopg.OperationalError:
-                time.sleep(0.1)
-        raise RuntimeError("PostgreSQL did not start")
+                time.sleep(0.05)
+        return False
 
     def fresh(self, name: str) -> str:
         """A new, empty database."""
@@ -89,5 +94,5 @@ class Server:
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGQUIT)  # at once: nothing in it is needed any more
-        self.process.wait(30)
+        self.process.wait()
         shutil.rmtree(self.home, ignore_errors=True)

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from privloss.ledger.decide import AddDataset, Command, Freeze, Move, Refusal, Refused, Reserve, SetBudget, decide, step
+from privloss.ledger.commands import AddDataset, Command, Freeze, Move, Reserve, SetBudget
+from privloss.ledger.decide import Refusal, Refused, decide, step
 from privloss.ledger.filters import Filter
 from privloss.ledger.state import COMMITTED, STARTED, VOIDED, State
 

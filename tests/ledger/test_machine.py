@@ -19,12 +19,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from privloss.ledger import verify as audit
-from privloss.ledger.decide import AddDataset, Command, Freeze, Move, Reserve, SetBudget, step
+from privloss.ledger.commands import AddDataset, Command, Freeze, Move, Reserve, SetBudget
+from privloss.ledger.decide import step
 from privloss.ledger.filters import Filter
 from privloss.ledger.state import COMMITTED, STARTED, VOIDED, State
 from privloss.ledger.stores.address import open_store
 from privloss.ledger.stores.base import Store
+from privloss.ledger.verify import differences, exceeded, sums, verify
 from tests.ledger.postgres import Server
 
 STEPS = int(os.environ.get("LEDGER_STEPS", "400"))
@@ -94,8 +95,8 @@ class Machine(RuleBasedStateMachine):
     def holds(self) -> None:
         if not hasattr(self, "model"):
             return
-        assert audit.exceeded(self.model) == []  # 1: never above a cap
-        assert audit.sums(self.model) == []  # 2: balances are the sums of their analyses
+        assert exceeded(self.model) == []  # 1: never above a cap
+        assert sums(self.model) == []  # 2: balances are the sums of their analyses
         for name, dataset in self.model.datasets.items():
             for (owner, part), balance in dataset.balances.items():
                 assert balance.committed >= self.committed.get((name, owner, part), 0)  # 4: committed never falls
@@ -103,12 +104,12 @@ class Machine(RuleBasedStateMachine):
         assert all(count == 1 for count in self.effects.values())  # 5: a key takes effect once
         if self.store is not None:
             with self.store.reading() as cursor:
-                assert audit.differences(self.model, self.store.everything(cursor)) == []  # 2, 3: durable and equal
+                assert differences(self.model, self.store.everything(cursor)) == []  # 2, 3: durable and equal
 
     def teardown(self) -> None:
         if getattr(self, "store", None) is not None:
             assert self.store is not None
-            assert audit.verify(self.store).problems == ()
+            assert verify(self.store).problems == ()
             self.store.close()
 
 

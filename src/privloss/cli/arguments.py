@@ -10,11 +10,14 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from privloss import InvalidInput, Plan
+from privloss.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from privloss.mechanisms.base import Plan
 
 PlanFile = Annotated[Path | None, typer.Argument(metavar="[PLAN]", help="A plan file (JSON); or use the flags.")]
 Noise = Annotated[str | None, typer.Option("--noise-multiplier", help="Gaussian noise / clipping norm.")]
@@ -64,7 +67,7 @@ def takes_plan(command: Callable[..., None]) -> Callable[..., None]:
     """The command with its parameter `plan` replaced by the plan file and the flags that describe one."""
     own = dict(inspect.signature(command).parameters)
     echoes = own.pop("derived", None) is not None  # wants to show what was derived from the sizes
-    hints = get_type_hints(command, include_extras=True)
+    hints = get_type_hints(command, localns={"Plan": Any}, include_extras=True)  # the class is loaded with a plan only
     keyword = inspect.Parameter.KEYWORD_ONLY
     added = [inspect.Parameter("plan", keyword, default=None, annotation=PlanFile)]
     added += [inspect.Parameter(n, keyword, default=None, annotation=a) for n, a in _FLAGS.items() if n not in own]
@@ -76,7 +79,7 @@ def takes_plan(command: Callable[..., None]) -> Callable[..., None]:
         made, told = plan_from(given.pop("plan"), adjacency=given.get("adjacency"), **flags)
         command(plan=made, **({"derived": told} if echoes else {}), **given)
 
-    wrapped.__signature__ = inspect.Signature([*added, *kept])  # type: ignore[attr-defined]
+    wrapped.__dict__["__signature__"] = inspect.Signature([*added, *kept])
     wrapped.__annotations__ = {p.name: p.annotation for p in (*added, *kept)}
     return wrapped
 
@@ -87,14 +90,22 @@ def plan_from(path: Path | None, *, adjacency: str | None = None, **flags: str |
     if path is not None:
         for name, value in given.items():
             raise InvalidInput(f"{name} = {value!r}: contradicts the plan file {str(path)!r}; give one.")
-        return Plan.load(path), ()
+        return load_plan(path), ()
     if flags.get("noise_multiplier") is None:
         raise InvalidInput("--noise-multiplier: is missing; give it or a plan file.")
     return plan_at(str(flags["noise_multiplier"]), given, adjacency)
 
 
+def load_plan(path: Path) -> Plan:
+    """The plan in a file."""
+    from privloss.mechanisms.base import Plan
+
+    return Plan.load(path)
+
+
 def plan_at(noise: str, given: dict[str, str], adjacency: str | None) -> tuple[Plan, tuple[str, ...]]:
     """The plan that the flags describe, at a noise multiplier, and what was derived."""
+    from privloss.mechanisms.base import Plan
     from privloss.mechanisms.gaussian import Gaussian
     from privloss.mechanisms.kinds import scheme_named, schemes
     from privloss.numerics import check
@@ -127,12 +138,12 @@ def _training(sigma: float, given: dict[str, str], adjacency: str | None) -> tup
     for needed in ("--sampling", "--dataset-size", "--batch-size"):
         if needed not in given:
             raise InvalidInput(f"{needed}: is missing; the sampler that really ran and both sizes are needed.")
-    sizes = {
+    sizes: dict[str, Any] = {
         name: number("--" + name.replace("_", "-"), given["--" + name.replace("_", "-")])
         for name in ("dataset_size", "batch_size", "epochs", "steps", "max_batch_size", "accumulation")
         if "--" + name.replace("_", "-") in given
     }
-    made = dp_sgd(noise_multiplier=sigma, sampling=given["--sampling"], adjacency=adjacency or "add-remove", **sizes)  # type: ignore[arg-type]
+    made = dp_sgd(noise_multiplier=sigma, sampling=given["--sampling"], adjacency=adjacency or "add-remove", **sizes)
     return made.plan, made.told
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privloss import InvalidInput, Plan
 from privloss.cli.arguments import Adjacency, AsJson, finite, number, takes_plan
 from privloss.cli.theorems import progress_bar
+from privloss.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from privloss.mechanisms.base import Plan
 
 
 @takes_plan

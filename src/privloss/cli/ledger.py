@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss.cli.arguments import AsJson, number
+from privloss.cli.arguments import AsJson, finite, load_plan, number
 from privloss.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from privloss.ledger.ledger import Ledger, Reservation
+    from privloss.mechanisms.base import Plan
 
 app = typer.Typer(help="Budgets that survive crashes, races and people.", no_args_is_help=True)
 dataset_app = typer.Typer(help="Datasets.", no_args_is_help=True)
@@ -34,7 +38,7 @@ CostDelta = Annotated[str | None, typer.Option("--cost-delta", help="The delta o
 Analyst = Annotated[str, typer.Option("--analyst", help="Who spends; a quota may apply.")]
 
 
-def _open(db: str | None) -> Any:
+def _open(db: str | None) -> Ledger:
     from privloss.ledger.ledger import Ledger
 
     return Ledger(db)
@@ -44,15 +48,11 @@ def _say(data: Any, as_json: bool, text: Callable[[], str] | str) -> None:
     print(json.dumps(data) if as_json else text if isinstance(text, str) else text())
 
 
-def _plan(path: Path | None) -> Any:
-    if path is None:
-        return None
-    from privloss.mechanisms.base import Plan
-
-    return Plan.load(path)
+def _plan(path: Path | None) -> Plan | None:
+    return None if path is None else load_plan(path)
 
 
-def _one(parts: dict[str, dict[str, str]]) -> Any:
+def _one(parts: Mapping[str, Mapping[str, str]]) -> Any:
     """One dataset with one component is shown as its amount."""
     if len(parts) != 1:
         return parts
@@ -71,7 +71,7 @@ def _guarded(command: Callable[[], None], as_json: bool) -> None:
         data = {
             "refused": refused.reason.code,
             "charged": None if refused.charged is None else _one(refused.charged),
-            "remaining": _one(problem.remaining) if problem.remaining else None,  # type: ignore[arg-type]
+            "remaining": _one(problem.remaining) if problem.remaining else None,
             "shortfall": short,
             "text": refused.text,
         }
@@ -190,7 +190,7 @@ def reserve(
     _guarded(hold, as_json)
 
 
-def _moved(found: Any, as_json: bool) -> None:
+def _moved(found: Reservation, as_json: bool) -> None:
     charged, left = _one(found.charged), _one(found.remaining)
     data = {"key": found.key, "state": found.state, "charged": charged, "remaining": left}
     _say(data, as_json, f"{found.key}: {found.state}, charged {charged}, remaining {left}")
@@ -224,6 +224,22 @@ def status(name: Name, db: Db = None, as_json: AsJson = False) -> None:
         return "\n".join(f"{k:<{width}}  {v if not isinstance(v, dict) else json.dumps(v)}" for k, v in found.items())
 
     _say(found, as_json, text)
+
+
+@app.command()
+def odometer(
+    name: Name,
+    delta: Annotated[
+        str | None, typer.Option("--delta", help="The chance of more; pure and basic approx budgets need none.")
+    ] = None,
+    db: Db = None,
+    as_json: AsJson = False,
+) -> None:
+    """What everything committed so far has lost, valid whenever one looks."""
+    found = _open(db).odometer(name, None if delta is None else number("--delta", delta))
+    data = {"dataset": name, "epsilon": found.epsilon, "delta": found.delta, "theorem": found.theorem}
+    sure = "surely" if found.delta == 0 else f"but with probability {found.delta!r}"
+    _say(finite(data), as_json, f"{name}: the loss so far is at most {found.epsilon!r}, {sure} ({found.theorem})")
 
 
 @app.command()

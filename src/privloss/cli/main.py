@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privloss import InvalidInput, Plan, PrivlossError, __version__
+from privloss import __version__
 from privloss.cli import certificates, ledger, planning
 from privloss.cli import theorems as chapter
-from privloss.cli.arguments import Adjacency, AsJson, Certify, Tolerance, finite, number, takes_plan
-from privloss.errors import MissingExtra
+from privloss.cli.arguments import Adjacency, AsJson, Certify, Tolerance, finite, load_plan, number, takes_plan
+from privloss.errors import InvalidInput, MissingExtra, PrivlossError
 
 if TYPE_CHECKING:
     from privloss.answers.explain import Explanation
+    from privloss.mechanisms.base import Plan
     from privloss.numerics.bound import Bound
 
 app = typer.Typer(
@@ -148,7 +149,7 @@ def plan_validate(
     as_json: AsJson = False,
 ) -> None:
     """Check a plan file."""
-    plan = Plan.load(file)
+    plan = load_plan(file)
     if as_json:
         print(json.dumps({"valid": True, "adjacency": plan.adjacency, "kinds": len(plan.steps), "steps": len(plan)}))
         return

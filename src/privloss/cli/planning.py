@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss import InvalidInput, Plan
 from privloss.cli.arguments import (
     Accumulation,
     Adjacency,
@@ -27,9 +26,12 @@ from privloss.cli.arguments import (
     takes_plan,
 )
 from privloss.cli.theorems import progress_bar
+from privloss.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from privloss.mechanisms.base import Plan
     from privloss.planning.calibrate import Calibrated
+    from privloss.planning.sweep import Sweep
 
 _FINDS = ("noise-multiplier", "steps", "sample-rate", "batch-size")
 Out = Annotated[Path | None, typer.Option("--out", help="Also write the plan file.")]
@@ -234,8 +236,12 @@ def sweep(
         found = over(family, delta=number("--delta", delta), adjacency=adjacency, progress=shown, **grid)
     if path is not None:
         plots.save_sweep(found, path)
-    points = [{**p, "epsilon": {"lower": p["epsilon"].lower, "upper": p["epsilon"].upper}} for p in found.points()]
+    _print_sweep(found, as_json)
+
+
+def _print_sweep(found: Sweep, as_json: bool) -> None:
     if as_json:
+        points = [{**p, "epsilon": {"lower": p["epsilon"].lower, "upper": p["epsilon"].upper}} for p in found.points()]
         print(json.dumps(finite({"delta": found.delta, "points": points})))
         return
     from rich.console import Console

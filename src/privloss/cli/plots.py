@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg", ".pdf", ".csv")
 _COLOURS = ("#c44e52", "#dd8452", "#937860", "#8172b3", "#4c72b0", "#55a868", "#333333")
 _DASHES = ("-", "-", "--", "-", "-", "-", ":")
+_MOST_NUMBERS = 150  # printed into a heat map
 
 
 def output_path(text: str) -> Path:
@@ -33,13 +36,23 @@ def output_path(text: str) -> Path:
 def save(figure: Figure, path: Path) -> None:
     """A picture, or with .csv the numbers."""
     if path.suffix.lower() == ".csv":
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([figure.x_label, *figure.curves])
-            writer.writerows([["" if math.isnan(v) else repr(v) for v in row] for row in figure.rows()])
+        rows = [["" if math.isnan(v) else repr(v) for v in row] for row in figure.rows()]
+        _save_csv(path, [figure.x_label, *figure.curves], rows)
         return
-    plt = _pyplot()
-    canvas, axis = plt.subplots(figsize=(7.2, 4.6), dpi=200)
+    with _picture(path) as (_, axis):
+        _draw_curves(axis, figure)
+        if figure.log_y:
+            axis.set_yscale("log")
+        axis.set_title(figure.title, fontsize=11)
+        axis.set_xlabel(figure.x_label)
+        axis.set_ylabel(figure.y_label)
+        axis.grid(alpha=0.25)
+        axis.legend(frameon=False, fontsize=9)
+        for side in ("top", "right"):
+            axis.spines[side].set_visible(False)
+
+
+def _draw_curves(axis: Any, figure: Figure) -> None:
     drawn = {n: c for n, c in figure.curves.items() if not n.startswith("measured,") and n != "false positive rate"}
     for (name, values), colour, dash in zip(drawn.items(), _COLOURS, _DASHES, strict=False):
         axis.plot(figure.x, values, dash, color=colour, label=name, linewidth=1.8, markersize=4)
@@ -49,56 +62,66 @@ def save(figure: Figure, path: Path) -> None:
         )
         axis.plot(figure.x, figure.curves["false positive rate"], ":", color="#888888", label="false positive rate")
         axis.set_xscale("symlog", linthresh=0.01)
-    if figure.log_y:
-        axis.set_yscale("log")
-    axis.set_title(figure.title, fontsize=11)
-    axis.set_xlabel(figure.x_label)
-    axis.set_ylabel(figure.y_label)
-    axis.grid(alpha=0.25)
-    axis.legend(frameon=False, fontsize=9)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-    canvas.tight_layout()
-    canvas.savefig(path)
-    plt.close(canvas)
 
 
 def save_sweep(sweep: Sweep, path: Path) -> None:
     """A heat map of the upper ends, or with .csv the numbers."""
     if path.suffix.lower() == ".csv":
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([*sweep.names, "epsilon lower", "epsilon upper"])
-            for point in sweep.points():
-                answer = point["epsilon"]
-                writer.writerow([*(repr(point[n]) for n in sweep.names), repr(answer.lower), repr(answer.upper)])
+        rows = [
+            [*(repr(p[n]) for n in sweep.names), repr(p["epsilon"].lower), repr(p["epsilon"].upper)]
+            for p in sweep.points()
+        ]
+        _save_csv(path, [*sweep.names, "epsilon lower", "epsilon upper"], rows)
         return
-    plt = _pyplot()
+    with _picture(path) as (canvas, axis):
+        table = [[cell.upper for cell in row] for row in sweep.table()]
+        canvas.colorbar(_draw_cells(axis, table), ax=axis, label="epsilon")
+        for name, values, place, label in (
+            (sweep.names[1], sweep.values[1], axis.set_xticks, axis.set_xlabel),
+            (sweep.names[0], sweep.values[0], axis.set_yticks, axis.set_ylabel),
+        ):
+            place(range(len(values)), [f"{v:.3g}" for v in values], fontsize=8)
+            label(name.replace("_", " "))
+        axis.set_title(f"epsilon at delta = {sweep.delta:g}", fontsize=11)
+
+
+def _draw_cells(axis: Any, table: list[list[float]]) -> Any:
+    """Coloured cells on a logarithmic scale; their numbers too, if there are not too many."""
     from matplotlib.colors import LogNorm
 
-    table = [[cell.upper for cell in row] for row in sweep.table()]
     seen = [v for row in table for v in row if 0 < v < math.inf]
-    canvas, axis = plt.subplots(figsize=(7.2, 4.6), dpi=200)
-    norm = LogNorm(min(seen), max(seen)) if seen and min(seen) < max(seen) else None
-    shown = [[min(max(v, min(seen, default=1e-9)), max(seen, default=1.0)) for v in row] for row in table]
+    low, high = min(seen, default=1e-9), max(seen, default=1.0)
+    norm = LogNorm(low, high) if seen and low < high else None
+    shown = [[min(max(v, low), high) for v in row] for row in table]
     picture = axis.imshow(shown, norm=norm, cmap="viridis_r", origin="lower", aspect="auto")
-    if len(seen) <= 150:
-        for i, row in enumerate(table):
-            for j, value in enumerate(row):
-                dark = norm is not None and value > 0 and norm(min(value, max(seen))) > 0.55
-                text = f"{value:.3g}" if math.isfinite(value) else "inf"
-                axis.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
-    for name, values, place, label in (
-        (sweep.names[1], sweep.values[1], axis.set_xticks, axis.set_xlabel),
-        (sweep.names[0], sweep.values[0], axis.set_yticks, axis.set_ylabel),
-    ):
-        place(range(len(values)), [f"{v:.3g}" for v in values], fontsize=8)
-        label(name.replace("_", " "))
-    axis.set_title(f"epsilon at delta = {sweep.delta:g}", fontsize=11)
-    canvas.colorbar(picture, ax=axis, label="epsilon")
-    canvas.tight_layout()
-    canvas.savefig(path)
-    plt.close(canvas)
+    if len(seen) > _MOST_NUMBERS:
+        return picture
+    for i, row in enumerate(table):
+        for j, value in enumerate(row):
+            dark = norm is not None and value > 0 and norm(min(value, high)) > 0.55
+            text = f"{value:.3g}" if math.isfinite(value) else "inf"
+            axis.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+    return picture
+
+
+def _save_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+@contextmanager
+def _picture(path: Path) -> Iterator[tuple[Any, Any]]:
+    """A canvas and its axis, saved at the end."""
+    plt = _pyplot()
+    canvas, axis = plt.subplots(figsize=(7.2, 4.6), dpi=200)
+    try:
+        yield canvas, axis
+        canvas.tight_layout()
+        canvas.savefig(path)
+    finally:
+        plt.close(canvas)
 
 
 def _pyplot() -> Any:

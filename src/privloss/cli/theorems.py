@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss import InvalidInput, Plan
 from privloss.cli.arguments import Adjacency, AsJson, finite, number, takes_plan
+from privloss.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from privloss.mechanisms.base import Plan
 
 
 def progress_bar(description: str) -> Any:
@@ -51,8 +54,8 @@ def compare(
     from rich.table import Table
 
     table = Table(title=f"epsilon at delta = {target:g}, {adjacency or plan.adjacency}", title_justify="left")
-    for name, justify in (("epsilon", "right"), ("noise it costs", "right"), ("bound", "left"), ("theorem", "left")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name in ("epsilon", "noise it costs", "bound", "theorem"):
+        table.add_column(name, justify="left" if name in ("bound", "theorem") else "right")
     for row in rows:
         cost = "" if row.noise is None else f"x {row.noise:.3f}"
         style = "bold" if row is rows[-1] else ""

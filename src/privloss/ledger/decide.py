@@ -5,12 +5,13 @@ Refusals are ordered: of several reasons the first in `Refusal` is given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from fractions import Fraction
 from typing import Any
 
 from privloss.ledger.amounts import show
+from privloss.ledger.commands import AddDataset, Command, Freeze, Move, Reserve, SetBudget
 from privloss.ledger.filters import Filter
 from privloss.ledger.state import (
     COMMITTED,
@@ -18,13 +19,11 @@ from privloss.ledger.state import (
     RESERVED,
     STARTED,
     VOIDED,
-    Charges,
     Dataset,
     Event,
     State,
     apply,
     charges_to_json,
-    owners,
 )
 
 
@@ -61,71 +60,31 @@ class Refused:
     shortfall: dict[str, str] | None = None
 
 
-@dataclass(frozen=True)
-class AddDataset:
-    name: str
-    adjacency: str
-    unit: str
-
-
-@dataclass(frozen=True)
-class SetBudget:
-    dataset: str
-    budget: Filter
-    analyst: str = EVERYONE
-
-
-@dataclass(frozen=True)
-class Freeze:
-    dataset: str
-    frozen: bool
-
-
-@dataclass(frozen=True)
-class Reserve:
-    key: str
-    request: str
-    charges: Charges
-    adjacency: str | None  # of the plan; None for a typed cost
-    analyst: str
-    lease: float  # seconds
-    now: float
-    plan: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Move:
-    """start, commit or void a key."""
-
-    to: str
-    key: str
-    now: float
-    lease: float | None = None
-
-
-Command = AddDataset | SetBudget | Freeze | Reserve | Move
 Decision = list[Event] | Refused
 
 
 def decide(state: State, command: Command) -> Decision:
     """The events a command causes ([] if it already took effect), or why it is refused."""
-    if isinstance(command, AddDataset):
-        if command.name in state.datasets:
-            known = state.datasets[command.name]
-            if (known.adjacency, known.unit) == (command.adjacency, command.unit):
-                return []
-            text = f"dataset {command.name!r} exists with adjacency {known.adjacency} and unit {known.unit!r}"
-            return Refused(Refusal.DATASET_EXISTS, text)
+    return _RULES[type(command)](state, command)
+
+
+def _add_dataset(state: State, command: AddDataset) -> Decision:
+    known = state.datasets.get(command.name)
+    if known is None:
         return [{"kind": "dataset", "dataset": command.name, "adjacency": command.adjacency, "unit": command.unit}]
-    if isinstance(command, SetBudget):
-        return _set_budget(state, command)
-    if isinstance(command, Freeze):
-        if command.dataset not in state.datasets:
-            return _unknown(command.dataset)
-        if state.datasets[command.dataset].frozen == command.frozen:
-            return []
-        return [{"kind": "frozen", "dataset": command.dataset, "frozen": command.frozen}]
-    return _reserve(state, command) if isinstance(command, Reserve) else _move(state, command)
+    if (known.adjacency, known.unit) == (command.adjacency, command.unit):
+        return []
+    text = f"dataset {command.name!r} exists with adjacency {known.adjacency} and unit {known.unit!r}"
+    return Refused(Refusal.DATASET_EXISTS, text)
+
+
+def _freeze(state: State, command: Freeze) -> Decision:
+    dataset = state.datasets.get(command.dataset)
+    if dataset is None:
+        return _unknown(command.dataset)
+    if dataset.frozen == command.frozen:
+        return []
+    return [{"kind": "frozen", "dataset": dataset.name, "frozen": command.frozen}]
 
 
 def _unknown(name: str) -> Refused:
@@ -139,13 +98,9 @@ def _set_budget(state: State, command: SetBudget) -> Decision:
     known = dataset.filter if command.analyst == EVERYONE else dataset.quotas.get(command.analyst)
     if known == command.budget:
         return []
-    if command.analyst != EVERYONE:
-        if dataset.filter is None:
-            return Refused(Refusal.NO_BUDGET, f"dataset {dataset.name!r} has no budget; set that first")
-        if set(command.budget.caps) != set(dataset.filter.caps):
-            return Refused(Refusal.CURRENCY, f"dataset {dataset.name!r} is budgeted in {dataset.filter.name}")
-        if any(size > dataset.filter.caps[part] for part, size in command.budget.caps.items()):
-            return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota must not exceed the dataset's cap")
+    refused = None if command.analyst == EVERYONE else _unfit_quota(dataset, command.budget)
+    if refused is not None:
+        return refused
     if dataset.used or (command.analyst == EVERYONE and dataset.quotas):
         text = f"dataset {dataset.name!r} has spends or quotas under its budget; a filter's cap is fixed beforehand"
         return Refused(Refusal.BUDGET_FIXED, text)
@@ -153,12 +108,25 @@ def _set_budget(state: State, command: SetBudget) -> Decision:
     return [event]
 
 
-def expired(state: State, command: Reserve) -> list[Event]:
-    """Leases on these datasets that ran out: a reservation is given back, a started analysis counts as spent."""
+def _unfit_quota(dataset: Dataset, quota: Filter) -> Refused | None:
+    """A quota lies beneath a budget, in its currency."""
+    if dataset.filter is None:
+        return Refused(Refusal.NO_BUDGET, f"dataset {dataset.name!r} has no budget; set that first")
+    if set(quota.caps) != set(dataset.filter.caps):
+        return Refused(Refusal.CURRENCY, f"dataset {dataset.name!r} is budgeted in {dataset.filter.name}")
+    if any(size > dataset.filter.caps[part] for part, size in quota.caps.items()):
+        return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota must not exceed the dataset's cap")
+    return None
+
+
+def expired(state: State, command: Command) -> list[Event]:
+    """Leases on its datasets that ran out: a reservation is given back, a started analysis counts as spent."""
     found: list[Event] = []
+    if command.expires_before is None:
+        return found
     for key, analysis in state.analyses.items():
-        here = not set(analysis.charges).isdisjoint(command.charges)
-        if here and analysis.lease < command.now and analysis.state in (RESERVED, STARTED):
+        here = not set(analysis.charges).isdisjoint(command.datasets)
+        if here and analysis.lease < command.expires_before and analysis.state in (RESERVED, STARTED):
             kind = "voided" if analysis.state == RESERVED else "committed"
             found.append({"kind": kind, "key": key, "why": "lease expired"})
     return found
@@ -173,22 +141,24 @@ def _reserve(state: State, command: Reserve) -> Decision:
         if known.request == command.request:
             return []
         return Refused(Refusal.KEY_REUSED, f"key {command.key!r} was used for another request; keys never expire")
-    datasets = [state.datasets[name] for name in sorted(command.charges)]
-    for check in (_frozen, _adjacency, _no_budget, _currency):
-        for dataset in datasets:
-            refused = check(dataset, command)
-            if refused is not None:
-                return refused
-    for owner_is_global in (True, False):
-        for dataset in datasets:
-            refused = _exceeded(dataset, command, owner_is_global)
-            if refused is not None:
-                return refused
+    refused = _no_room([state.datasets[name] for name in sorted(command.charges)], command)
+    if refused is not None:
+        return refused
     event = {
         "kind": "reserved", "key": command.key, "request": command.request, "analyst": command.analyst,
         "lease": command.now + command.lease, "charges": charges_to_json(command.charges),
     }  # fmt: skip
     return [{**event, "plan": command.plan} if command.plan is not None else event]
+
+
+def _no_room(datasets: list[Dataset], command: Reserve) -> Refused | None:
+    """The first reason, over all datasets, in the order of `Refusal`."""
+    for check in (_frozen, _adjacency, _no_budget, _currency, _cap_exceeded, _quota_exceeded):
+        for dataset in datasets:
+            refused = check(dataset, command)
+            if refused is not None:
+                return refused
+    return None
 
 
 def _frozen(dataset: Dataset, command: Reserve) -> Refused | None:
@@ -212,21 +182,25 @@ def _currency(dataset: Dataset, command: Reserve) -> Refused | None:
     return Refused(Refusal.CURRENCY, f"the charge is not in the currency of dataset {dataset.name!r}")
 
 
-def _exceeded(dataset: Dataset, command: Reserve, owner_is_global: bool) -> Refused | None:
-    for owner in owners(dataset, command.analyst):
-        if (owner == EVERYONE) != owner_is_global:
-            continue
-        short: dict[str, Fraction] = {}
-        for component, amount in command.charges[dataset.name].items():
-            over = amount - dataset.balances[(owner, component)].remaining
-            if over > 0:
-                short[component] = over
-        if short:
-            whose = f"dataset {dataset.name!r}" if owner == EVERYONE else f"{owner}'s quota on {dataset.name!r}"
-            reason = Refusal.BUDGET_EXCEEDED if owner == EVERYONE else Refusal.QUOTA_EXCEEDED
-            shown = {part: show(x) for part, x in short.items()}
-            return Refused(reason, f"{whose} would be exceeded", charges_to_json(command.charges), shown)
-    return None
+def _cap_exceeded(dataset: Dataset, command: Reserve) -> Refused | None:
+    return _exceeded(dataset, command, EVERYONE)
+
+
+def _quota_exceeded(dataset: Dataset, command: Reserve) -> Refused | None:
+    return _exceeded(dataset, command, command.analyst) if command.analyst in dataset.quotas else None
+
+
+def _exceeded(dataset: Dataset, command: Reserve, owner: str) -> Refused | None:
+    short: dict[str, str] = {}
+    for component, amount in command.charges[dataset.name].items():
+        over = amount - dataset.balances[(owner, component)].remaining
+        if over > 0:
+            short[component] = show(over)
+    if not short:
+        return None
+    whose = f"dataset {dataset.name!r}" if owner == EVERYONE else f"{owner}'s quota on {dataset.name!r}"
+    reason = Refusal.BUDGET_EXCEEDED if owner == EVERYONE else Refusal.QUOTA_EXCEEDED
+    return Refused(reason, f"{whose} would be exceeded", charges_to_json(command.charges), short)
 
 
 _ALLOWED = {STARTED: (RESERVED,), COMMITTED: (STARTED,), VOIDED: (RESERVED,)}
@@ -250,9 +224,18 @@ def _move(state: State, command: Move) -> Decision:
     return [{**event, "lease": command.now + command.lease} if command.lease is not None else event]
 
 
+_RULES: dict[type[Command], Callable[[State, Any], Decision]] = {
+    AddDataset: _add_dataset,
+    SetBudget: _set_budget,
+    Freeze: _freeze,
+    Reserve: _reserve,
+    Move: _move,
+}
+
+
 def step(state: State, command: Command) -> tuple[list[Event], Refused | None]:
     """Give back what has expired, then decide; applies the events to the state."""
-    events = expired(state, command) if isinstance(command, Reserve) else []
+    events = expired(state, command)
     for event in events:
         apply(state, event)
     decision = decide(state, command)

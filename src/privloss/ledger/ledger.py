@@ -22,22 +22,28 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privloss.adjacency import ADJACENCIES
 from privloss.errors import InvalidInput, PrivlossError
-from privloss.ledger import verify as audit
 from privloss.ledger.amounts import read, show
-from privloss.ledger.decide import AddDataset, Command, Freeze, Move, Refused, Reserve, SetBudget
+from privloss.ledger.commands import AddDataset, Command, Freeze, Move, Reserve, SetBudget
+from privloss.ledger.decide import Refused
 from privloss.ledger.filters import Filter
+from privloss.ledger.odometers import Reading, odometer
+from privloss.ledger.pricing import price
 from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Charges, Dataset, charges_to_json
-from privloss.ledger.stores import address as places
+from privloss.ledger.stores.address import open_store
 from privloss.ledger.stores.base import LedgerError, Outcome, Store, canonical
-from privloss.mechanisms.base import Plan
+from privloss.ledger.verify import Audit, export, verify
 from privloss.numerics import check
 
+if TYPE_CHECKING:
+    from privloss.mechanisms.base import Plan
+    from privloss.mechanisms.questions import Questions
+
 LEASE = 3600.0  # seconds
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
 
 
 class RefusedError(PrivlossError):
@@ -59,18 +65,30 @@ class Reservation:
 
 
 class Ledger:
-    """A ledger at a place: a path, sqlite:///relative, sqlite:////absolute, or postgresql://..."""
+    """A ledger at a place: a path, sqlite:///relative, sqlite:////absolute, or postgresql://...
+
+    With `grouped` the commands of many threads are made durable together: one sync of the disk for all that wait.
+    """
 
     def __init__(
-        self, place: str | None = None, *, store: Store | None = None, clock: Callable[[], float] = time.time
+        self,
+        place: str | None = None,
+        *,
+        store: Store | None = None,
+        clock: Callable[[], float] = time.time,
+        grouped: bool = False,
     ) -> None:
-        self.store = store if store is not None else places.open_store(place, create=False)
+        if store is not None and (place is not None or grouped):
+            raise InvalidInput(f"place = {place!r}, grouped = {grouped!r}: contradict a store that is open already.")
+        self.store = store if store is not None else open_store(place, create=False, grouped=grouped)
         self.clock = clock
 
     @classmethod
-    def create(cls, place: str | None = None) -> Ledger:
+    def create(
+        cls, place: str | None = None, *, clock: Callable[[], float] = time.time, grouped: bool = False
+    ) -> Ledger:
         """Open a ledger, making it first if there is none."""
-        return cls(store=places.open_store(place, create=True))
+        return cls(store=open_store(place, create=True, grouped=grouped), clock=clock)
 
     def close(self) -> None:
         self.store.close()
@@ -102,10 +120,12 @@ class Ledger:
     # -- spending --
 
     def quote(
-        self, datasets: str | Sequence[str], plan: Plan | None = None, *, cost: Any = None, cost_delta: Any = None
+        self, datasets: str | Sequence[str], plan: Questions | None = None, *, cost: Any = None, cost_delta: Any = None
     ) -> dict[str, Any]:
         """What a request would be charged, what would remain, and whether it would be accepted; spends nothing."""
-        charges, adjacency = self._charges(datasets, plan, cost, cost_delta)
+        priced = _plan(plan)
+        charges = self._charges(datasets, priced, cost, cost_delta)
+        adjacency = None if priced is None else priced.adjacency
         found = {}
         for name, parts in charges.items():
             dataset = self._dataset(name)
@@ -119,7 +139,7 @@ class Ledger:
     def reserve(
         self,
         datasets: str | Sequence[str],
-        plan: Plan | None = None,
+        plan: Questions | None = None,
         *,
         key: str,
         cost: Any = None,
@@ -127,13 +147,15 @@ class Ledger:
         analyst: str = EVERYONE,
         lease: float = LEASE,
     ) -> Reservation:
-        """Hold the cost of a plan, or a typed cost, on one dataset or several (all or nothing); `RefusedError` if the
-        budget has no room. The same key with the same request is answered again, and charged once."""
+        """Hold the cost of a plan (or mechanism, or training run), or a typed cost, on one dataset or several (all or
+        nothing); `RefusedError` if the budget has no room. The same key with the same request is answered again, and
+        charged once."""
         name = _name("key", key)
         owner = analyst if analyst == EVERYONE else _name("analyst", analyst)
         seconds = check.number("lease", lease, low=0, high=1e9, above=True)
-        charges, adjacency = self._charges(datasets, plan, cost, cost_delta)
-        body = None if plan is None else plan.to_dict()
+        priced = _plan(plan)
+        charges = self._charges(datasets, priced, cost, cost_delta)
+        body = None if priced is None else priced.to_dict()
         # what was asked, not what it was priced at: prices may become sharper in later releases
         asked = {
             "datasets": sorted(charges),
@@ -143,6 +165,7 @@ class Ledger:
         }
         asked["cost_delta"] = None if cost_delta is None else show(read("cost-delta", cost_delta))
         digest = hashlib.sha256(canonical(asked).encode()).hexdigest()
+        adjacency = None if priced is None else priced.adjacency
         command = Reserve(name, digest, charges, adjacency, owner, seconds, self.clock(), body)
         return self._reservation(self._run(command), name)
 
@@ -165,7 +188,7 @@ class Ledger:
 
     @contextmanager
     def spend(
-        self, datasets: str | Sequence[str], plan: Plan | None = None, *, key: str, **options: Any
+        self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
     ) -> Iterator[Reservation]:
         """Reserve and start before the block, commit after it. A block that fails has touched the data: it is committed
         too, because failures are outputs."""
@@ -180,7 +203,7 @@ class Ledger:
 
     @asynccontextmanager
     async def aspend(
-        self, datasets: str | Sequence[str], plan: Plan | None = None, *, key: str, **options: Any
+        self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
     ) -> AsyncIterator[Reservation]:
         """`spend` for asyncio: the ledger's work runs in a thread."""
         held = await asyncio.to_thread(self.reserve, datasets, plan, key=key, **options)
@@ -193,17 +216,17 @@ class Ledger:
             await asyncio.shield(asyncio.to_thread(self.commit, key))
 
     def spending(
-        self, datasets: str | Sequence[str], plan: Plan | None = None, **options: Any
-    ) -> Callable[[_Function], _Function]:
+        self, datasets: str | Sequence[str], plan: Questions | None = None, **options: Any
+    ) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
         """A decorator: every call spends, under the key given as the keyword argument `key`."""
 
-        def wrap(function: _Function) -> _Function:
+        def wrap(function: Callable[..., _Result]) -> Callable[..., _Result]:
             @functools.wraps(function)
-            def spent(*arguments: Any, key: str, **keywords: Any) -> Any:
+            def spent(*arguments: Any, key: str, **keywords: Any) -> _Result:
                 with self.spend(datasets, plan, key=key, **options):
                     return function(*arguments, **keywords)
 
-            return spent  # type: ignore[return-value]
+            return spent
 
         return wrap
 
@@ -258,12 +281,25 @@ class Ledger:
                     found.append({"seq": seq, **event})
         return found
 
-    def verify(self) -> audit.Audit:
-        return audit.verify(self.store)
+    def odometer(self, name: str, delta: float | None = None) -> Reading:
+        """What everything committed on a dataset so far has lost, valid also if the answers decide when to look.
+
+        `delta` is the chance that it has lost more; pure budgets and basic approximate ones need none.
+        """
+        dataset = self._dataset(name)
+        if dataset.filter is None:
+            raise InvalidInput(f"dataset = {name!r}: has no budget; set one with: privloss ledger budget set")
+        spent = {part: b.committed for (owner, part), b in dataset.balances.items() if owner == EVERYONE}
+        return odometer(dataset.filter.currency, spent, delta)
+
+    def verify(self) -> Audit:
+        """Recompute the chain of events and all balances."""
+        return verify(self.store)
 
     def export(self) -> Iterator[str]:
+        """The history as canonical JSON lines."""
         with self.store.reading() as cursor:
-            yield from audit.export(self.store.events(cursor))
+            yield from export(self.store.events(cursor))
 
     # -- inside --
 
@@ -284,9 +320,7 @@ class Ledger:
             raise InvalidInput(f"dataset = {name!r}: is not in this ledger.")
         return found
 
-    def _charges(
-        self, datasets: str | Sequence[str], plan: Plan | None, cost: Any, cost_delta: Any
-    ) -> tuple[Charges, str | None]:
+    def _charges(self, datasets: str | Sequence[str], plan: Plan | None, cost: Any, cost_delta: Any) -> Charges:
         names = [datasets] if isinstance(datasets, str) else list(datasets)
         if not names or len(set(names)) != len(names):
             raise InvalidInput(f"datasets = {names!r}: must be one or several different names.")
@@ -303,10 +337,8 @@ class Ledger:
             elif plan is None:
                 charges[name] = budget.charge(cost, cost_delta)
             else:
-                from privloss.ledger.pricing import price
-
                 charges[name] = price(plan, budget, cost_delta)
-        return charges, None if plan is None else plan.adjacency
+        return charges
 
 
 def _remaining(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, str]]:
@@ -318,6 +350,17 @@ def _remaining(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, str]]:
 
 def _shown(parts: Mapping[str, Fraction]) -> dict[str, str]:
     return {part: show(x) if x >= 0 else f"-{show(-x)}" for part, x in parts.items()}
+
+
+def _plan(given: Questions | None) -> Plan | None:
+    """A plan, or what can be asked like one, as a plan."""
+    if given is None:
+        return None
+    from privloss.mechanisms.questions import Questions
+
+    if not isinstance(given, Questions):
+        raise InvalidInput(f"plan = {given!r}: must be a plan, a mechanism or a training run (pl.dp_sgd).")
+    return given.as_plan()
 
 
 def _name(what: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Caring for a ledger: backups, restoring them, and a check-up.
+"""Maintenance of a ledger: backups, restoring them, and a check-up.
 
 A backup is the exported history, so it can be restored into any kind of store. A restored ledger may lack spends made
 after the backup, so every dataset is frozen until a person has reconciled it.
@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from privloss.errors import InvalidInput
-from privloss.ledger import verify as audit
 from privloss.ledger.ledger import Ledger
-from privloss.ledger.state import State, apply
-from privloss.ledger.stores.base import GENESIS, VERSION, LedgerError, canonical, chain
+from privloss.ledger.state import RESERVED, STARTED, State, apply
+from privloss.ledger.stores.base import GENESIS, VERSION, Finding, LedgerError, canonical, chain
+from privloss.ledger.verify import verify
 
 
 def backup(ledger: Ledger, path: str | Path) -> int:
@@ -82,36 +82,20 @@ def restore(path: str | Path, ledger: Ledger) -> int:
 def doctor(ledger: Ledger) -> list[dict[str, Any]]:
     """A check-up: what was looked at, whether it is well, and what to do if not."""
     store = ledger.store
-    found: list[dict[str, Any]] = []
-
-    def say(what: str, well: bool, text: str) -> None:
-        found.append({"check": what, "ok": well, "text": text})
-
     with store.reading() as cursor:
         version = store.version(cursor)
-    say("schema", version == VERSION, f"version {version}")
-    pages = getattr(store, "check_pages", None)
-    if pages is not None:
-        bad = pages()
-        say("pages", not bad, "; ".join(bad[:3]) or "SQLite finds no damage")
-        room = shutil.disk_usage(store.path.resolve().parent).free  # type: ignore[attr-defined]
-        say(
-            "disk", room > 100 * 2**20, f"{room // 2**20} MB free" + ("" if room > 100 * 2**20 else "; free some space")
-        )
-    checked = audit.verify(store)
-    say(
-        "history",
-        checked.clean,
-        "; ".join(checked.problems[:3]) or f"{checked.events} events, chain and balances agree",
-    )
+    checked = verify(store)
+    history = "; ".join(checked.problems[:3]) or f"{checked.events} events, chain and balances agree"
     with store.reading() as cursor:
         state = store.everything(cursor)
     frozen = [name for name, dataset in state.datasets.items() if dataset.frozen]
-    say(
-        "frozen",
-        not frozen,
-        f"frozen: {', '.join(frozen)}; privloss ledger unfreeze NAME" if frozen else "no dataset is frozen",
-    )
-    late = [a.key for a in state.analyses.values() if a.state in ("RESERVED", "STARTED") and a.lease < ledger.clock()]
-    say("leases", not late, f"expired: {', '.join(late[:5])}" if late else "no expired leases")
-    return found
+    thaw = f"frozen: {', '.join(frozen)}; privloss ledger unfreeze NAME"
+    late = [a.key for a in state.analyses.values() if a.state in (RESERVED, STARTED) and a.lease < ledger.clock()]
+    found = [
+        Finding("schema", version == VERSION, f"version {version}"),
+        *store.own_checks(),
+        Finding("history", checked.clean, history),
+        Finding("frozen", not frozen, thaw if frozen else "no dataset is frozen"),
+        Finding("leases", not late, f"expired: {', '.join(late[:5])}" if late else "no expired leases"),
+    ]
+    return [asdict(each) for each in found]

@@ -46,7 +46,7 @@ def odometer(currency: str, spent: Mapping[str, Fraction], delta: float | None =
     if currency == "approx" and "epsilon" in spent:
         text = "outside events of probability delta_i each, losses are at most epsilon_i"
         return Reading(_up(spent["epsilon"]), lost, text)
-    if delta is None or not 0 < delta < 1:
+    if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not 0 < delta < 1:
         raise InvalidInput(f"delta = {delta!r}: an odometer in {currency} needs a failure probability in (0, 1).")
     if currency == "rdp":
         found = min(_renyi(float(name.split()[1]), amount, delta / len(spent)) for name, amount in spent.items())

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privloss.errors import Unsupported
 from privloss.ledger.amounts import BITS, DELTA_BITS, cost, round_up
 from privloss.ledger.filters import Filter
-from privloss.mechanisms.base import Plan
+
+if TYPE_CHECKING:
+    from privloss.mechanisms.base import Plan
 
 _SHARE = 100  # of a budget's delta that a plan is priced at, unless said otherwise
 

@@ -17,7 +17,8 @@ from importlib import resources
 from typing import Any
 
 from privloss.errors import PrivlossError
-from privloss.ledger.decide import AddDataset, Command, Freeze, Refused, Reserve, SetBudget, step
+from privloss.ledger.commands import Command
+from privloss.ledger.decide import Refused, step
 from privloss.ledger.filters import Filter
 from privloss.ledger.state import (
     EVERYONE,
@@ -28,7 +29,6 @@ from privloss.ledger.state import (
     Dataset,
     Event,
     State,
-    apply,
     charges_from_json,
     charges_to_json,
 )
@@ -48,6 +48,15 @@ class Outcome:
 
     state: State
     refused: Refused | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check-up."""
+
+    check: str
+    ok: bool
+    text: str
 
 
 def canonical(data: Any) -> str:
@@ -82,6 +91,10 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None: ...
 
+    def own_checks(self) -> list[Finding]:
+        """What a check-up should know about this kind of store."""
+        return []
+
     def execute(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Any:
         self.boundary(statement)
         return cursor.execute(statement, tuple(values))
@@ -103,32 +116,28 @@ class Store(ABC):
 
     def _load(self, cursor: Any, command: Command) -> State:
         """What a command needs. Only datasets whose rows are held are loaded: they are what may be written."""
-        if isinstance(command, AddDataset):  # there is no row to hold yet: two clients must not both make one
+        if command.makes_dataset:
             self.lock_head(cursor)
-            return self._state(cursor, [command.name])
-        if isinstance(command, (SetBudget, Freeze)):
-            return self._state(cursor, self.lock(cursor, [command.dataset]))
-        names = set(command.charges) if isinstance(command, Reserve) else set()
-        touched = set(self._late(cursor, command)) if isinstance(command, Reserve) else {command.key}
-        for found in self._analyses(cursor, touched):
-            names |= set(found.charges)
+            return self._state(cursor, sorted(command.datasets))
+        touched = {*command.moves, *self._late(cursor, command)}
+        names = {*command.datasets, *(name for found in self._analyses(cursor, touched) for name in found.charges)}
         state = self._state(cursor, self.lock(cursor, sorted(names)))
-        for found in self._analyses(
-            cursor, touched | {command.key}
-        ):  # read again, now that nobody else can change them
+        for found in self._analyses(cursor, touched | set(command.claims)):  # again: now nobody else can change them
             held = set(found.charges) <= set(state.datasets)
-            if held or (isinstance(command, Reserve) and found.key == command.key):
+            if held or found.key in command.claims:
                 state.analyses[found.key] = found
         return state
 
     def _state(self, cursor: Any, names: Sequence[str]) -> State:
         return State({name: found for name in names if (found := self.dataset(cursor, name)) is not None})
 
-    def _late(self, cursor: Any, command: Reserve) -> list[str]:
+    def _late(self, cursor: Any, command: Command) -> list[str]:
         """Keys whose lease on one of the datasets has run out."""
+        if command.expires_before is None:
+            return []
         query = f"SELECT key FROM open_lease WHERE dataset = ? AND lease < ? ORDER BY lease LIMIT {_MOST_LATE}"
-        found = [self.execute(cursor, query, [name, command.now]).fetchall() for name in sorted(command.charges)]
-        return [row[0] for rows in found for row in rows]
+        values = [[name, command.expires_before] for name in sorted(command.datasets)]
+        return [row[0] for each in values for row in self.execute(cursor, query, each).fetchall()]
 
     def _analyses(self, cursor: Any, keys: set[str]) -> list[Analysis]:
         found = [self.execute(cursor, f"{_ANALYSIS} WHERE key = ?", [key]).fetchall() for key in sorted(keys)]
@@ -234,7 +243,7 @@ class Store(ABC):
     def everything(self, cursor: Any) -> State:
         """The whole state as the tables have it."""
         names = [row[0] for row in self.execute(cursor, "SELECT name FROM dataset ORDER BY name").fetchall()]
-        state = State({name: found for name in names if (found := self.dataset(cursor, name)) is not None})
+        state = self._state(cursor, names)
         for row in self.execute(cursor, _ANALYSIS).fetchall():
             state.analyses[row[0]] = _analysis(row)
         return state
@@ -252,7 +261,7 @@ class Store(ABC):
         if found > VERSION:
             raise LedgerError(f"the ledger has schema version {found}, this release knows {VERSION}: upgrade privloss.")
         for number in range(found + 1, VERSION + 1):
-            path = resources.files("privloss.ledger").joinpath("migrations", dialect, f"{number:04d}.sql")
+            path = resources.files("privloss.ledger.stores").joinpath("migrations", dialect, f"{number:04d}.sql")
             for statement in statements(path.read_text(encoding="utf-8")):
                 self.execute(cursor, statement)
             self.execute(cursor, "DELETE FROM meta WHERE name = 'version'")
@@ -285,11 +294,3 @@ def statements(script: str) -> list[str]:
             found.append(held.strip().rstrip(";") if "TRIGGER" not in held or "BEGIN" not in held else held.strip())
             held = ""
     return found
-
-
-def replay(bodies: Sequence[str]) -> State:
-    """The state that a list of events folds to."""
-    state = State()
-    for body in bodies:
-        apply(state, json.loads(body))
-    return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Sequence
@@ -9,8 +10,8 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any
 
-from privloss.ledger.decide import Command
-from privloss.ledger.stores.base import LedgerError, Outcome, Store
+from privloss.ledger.commands import Command
+from privloss.ledger.stores.base import Finding, LedgerError, Outcome, Store
 
 MOST = 128
 _Item = tuple[Command, float, "Future[Outcome]"]
@@ -21,11 +22,14 @@ class GroupedStore(Store):
 
     def __init__(self, inner: Store) -> None:
         self._inner, self._closed, self._door = inner, False, threading.Lock()
+        self._process = os.getpid()
         self._waiting: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._work, name="privloss-ledger", daemon=True)
         self._writer.start()
 
     def run(self, command: Command, now: float) -> Outcome:
+        if self._process != os.getpid():
+            raise LedgerError("the ledger was opened before a fork; with group commit each process opens its own.")
         answer: Future[Outcome] = Future()
         with self._door:  # so that nothing is queued behind the end
             if self._closed:
@@ -73,6 +77,9 @@ class GroupedStore(Store):
 
     def version(self, cursor: Any) -> int:
         return self._inner.version(cursor)
+
+    def own_checks(self) -> list[Finding]:
+        return self._inner.own_checks()
 
     def close(self) -> None:
         with self._door:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from privloss.errors import MissingExtra
-from privloss.ledger.decide import Command
+from privloss.ledger.commands import Command
 from privloss.ledger.stores.base import LedgerError, Outcome, Store
 from privloss.ledger.stores.pool import Pool
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privloss.ledger.stores.base import LedgerError, Store
+from privloss.ledger.stores.base import Finding, LedgerError, Store
 from privloss.ledger.stores.pool import Pool
 
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
+_ROOM = 100 * 2**20  # bytes that should be free
 
 
 class SqliteStore(Store):
@@ -82,6 +84,14 @@ class SqliteStore(Store):
         if ("meta",) not in tables:
             raise LedgerError(f"db = {str(self.path)!r}: is a database, but not a privloss ledger.")
         return int(cursor.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()[0])
+
+    def own_checks(self) -> list[Finding]:
+        bad, room = self.check_pages(), shutil.disk_usage(self.path.resolve().parent).free
+        enough = room > _ROOM
+        return [
+            Finding("pages", not bad, "; ".join(bad[:3]) or "SQLite finds no damage"),
+            Finding("disk", enough, f"{room // 2**20} MB free" + ("" if enough else "; free some space")),
+        ]
 
     def check_pages(self) -> list[str]:
         """SQLite's own integrity check."""
