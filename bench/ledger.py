@@ -15,7 +15,6 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -23,9 +22,7 @@ from tests.ledger.postgres import Server
 
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.state import Event, State, apply
-from privloss.ledger.stores.base import GENESIS, Store, canonical, chain
-from privloss.ledger.stores.grouped import GroupedStore
-from privloss.ledger.stores.sqlite import SqliteStore
+from privloss.ledger.stores.base import GENESIS, canonical, chain
 
 COST = "1e-6"
 SHORT, LONG = 10**2, 10**5
@@ -43,8 +40,8 @@ def syncs(directory: Path, seconds: float) -> float:
     return count / took
 
 
-def made(store: Store) -> Ledger:
-    ledger = Ledger(store=store)
+def made(place: str, grouped: bool = False) -> Ledger:
+    ledger = Ledger.create(place, grouped=grouped)
     ledger.add_dataset("d", adjacency="add-remove")
     ledger.set_budget("d", currency="pure", cap="1000")
     return ledger
@@ -70,7 +67,7 @@ def reservations(ledger: Ledger, clients: int, seconds: float) -> float:
 
 def aged(path: Path, events: int) -> Ledger:
     """A ledger with a long history: three events for each committed key, written in one transaction."""
-    ledger = made(SqliteStore(path, create=True))
+    ledger = made(str(path))
     store, state, now = ledger.store, State(), time.time()
     with store.transaction() as cursor:
         rows = list(store.events(cursor))
@@ -115,18 +112,16 @@ def turns(ledgers: list[Ledger], seconds: float) -> list[list[float]]:
 
 def measure(directory: Path, server: Server, seconds: float) -> list[tuple[str, float, float]]:
     """Name, reservations per second, and syncs per second just before and after: a shared disk is not steady."""
-    from privloss.ledger.stores.postgres import PostgresStore
-
-    stores: list[tuple[str, int, Callable[[], Store]]] = [
-        ("SQLite, 1 client", 1, lambda: SqliteStore(directory / "one.db", create=True)),
-        ("SQLite, group commit, 64 threads", 64, lambda: GroupedStore(SqliteStore(directory / "g.db", create=True))),
+    settings = [
+        ("SQLite, 1 client", 1, str(directory / "one.db"), False),
+        ("SQLite, group commit, 64 threads", 64, str(directory / "grouped.db"), True),
     ]
     for clients in (1, 8, 24):
         name = f"PostgreSQL, {clients} client{'s' if clients > 1 else ''}"
-        stores.append((name, clients, lambda n=clients: PostgresStore(server.fresh(f"bench{n}"), create=True)))  # type: ignore[misc]
+        settings.append((name, clients, server.fresh(f"bench{clients}"), False))
     rows, before = [], syncs(directory, seconds / 2)
-    for name, clients, make in stores:
-        ledger = made(make())
+    for name, clients, place, grouped in settings:
+        ledger = made(place, grouped)
         rate = reservations(ledger, clients, seconds)
         if Fraction(ledger.status("d")["reserved"]) <= 0:
             raise SystemExit(f"{name}: nothing was reserved")

@@ -123,8 +123,14 @@ def _ask(ledger: Ledger, key: str, move: str, asked: Work) -> Reservation:
         return ledger.start(key, lease=asked.lease)
     if move != "reserve":
         return ledger.commit(key) if move == "commit" else ledger.void(key)
-    more = {"cost": asked.cost, "cost_delta": asked.cost_delta, "analyst": asked.analyst, "lease": asked.lease}
-    return ledger.reserve(asked.datasets, key=key, **more)
+    return ledger.reserve(
+        asked.datasets,
+        key=key,
+        cost=asked.cost,
+        cost_delta=asked.cost_delta,
+        analyst=asked.analyst,
+        lease=asked.lease,
+    )
 
 
 def worker(number: int, home: Path) -> None:

@@ -36,7 +36,7 @@ def _prepare(place: str) -> Ledger:
 def test_crash_at_every_statement(place: str) -> None:
     made = _prepare(place)
     statements: list[str] = []
-    made.store.boundary = statements.append  # type: ignore[method-assign]
+    made.store.boundary = statements.append
     _spend(made)
     total = len(statements)
     assert total > 30
@@ -53,7 +53,7 @@ def test_crash_at_every_statement(place: str) -> None:
         fresh = Ledger(place)
         key = f"k{crash_at}"
         # every dataset gets its own room: the cap holds three spends, so give them back through their states
-        fresh.store.boundary = boundary  # type: ignore[method-assign]
+        fresh.store.boundary = boundary
         with pytest.raises(Crash), fresh.spend(["d", "e"], cost="1/1000", key=key):
             pass
         again = Ledger(place)  # reopened

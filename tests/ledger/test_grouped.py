@@ -37,7 +37,7 @@ def test_many_threads_share_one_commit(tmp_path: Path) -> None:
                 held.set()
                 goes_on.wait()
 
-    inner.boundary = boundary  # type: ignore[method-assign]
+    inner.boundary = boundary
     threads = [threading.Thread(target=made.reserve, args=("d",), kwargs={"cost": "1/50", "key": "first"})]
     threads += [
         threading.Thread(target=made.reserve, args=("d",), kwargs={"cost": "1/50", "key": f"k{i}"}) for i in range(40)

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -93,9 +94,9 @@ def test_keys_take_effect_once(ledger: Ledger) -> None:
     first = ledger.reserve("census", cost="0.5", key="k", analyst="ann")
     assert ledger.reserve("census", cost="0.5", key="k", analyst="ann") == first
     assert ledger.status("census")["reserved"] == "0.5"
-    for other in ({"cost": "0.4", "analyst": "ann"}, {"cost": "0.5", "analyst": "bob"}):
+    for cost, analyst in (("0.4", "ann"), ("0.5", "bob")):
         with pytest.raises(RefusedError) as refused:
-            ledger.reserve("census", key="k", **other)
+            ledger.reserve("census", key="k", cost=cost, analyst=analyst)
         assert _reason(refused) == "key-reused"
 
 
@@ -266,7 +267,11 @@ def test_quotas_beneath_the_cap(ledger: Ledger) -> None:
 def test_freezing(ledger: Ledger) -> None:
     ledger.reserve("census", cost="0.1", key="before")
     ledger.freeze("census")
-    for attempt in (lambda: ledger.reserve("census", cost="0.1", key="k"), lambda: ledger.start("before")):
+    attempts: list[Callable[[], object]] = [
+        lambda: ledger.reserve("census", cost="0.1", key="k"),
+        lambda: ledger.start("before"),
+    ]
+    for attempt in attempts:
         with pytest.raises(RefusedError) as refused:
             attempt()
         assert _reason(refused) == "frozen"

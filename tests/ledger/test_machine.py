@@ -117,7 +117,7 @@ def _run(make: Callable[[], Store] | None, steps: int) -> None:
     class Bound(Machine):
         pass
 
-    Bound.make = staticmethod(make) if make is not None else None  # type: ignore[assignment]
+    Bound.make = staticmethod(make) if make is not None else None
     start, per_run = COUNT["steps"], 50
     options: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
     run_state_machine_as_test(

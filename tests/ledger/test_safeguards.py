@@ -90,7 +90,7 @@ def _overtaken(place: str, at: str, first: Ask, second: Ask) -> tuple[list[str],
         answers[1] = _answer(lambda: second(clients[1]))
         done.set()
 
-    clients[0].store.boundary, clients[1].store.boundary = pause, count  # type: ignore[method-assign]
+    clients[0].store.boundary, clients[1].store.boundary = pause, count
     threads = [threading.Thread(target=ask_first), threading.Thread(target=ask_second)]
     threads[0].start()
     reached.wait()
@@ -179,7 +179,7 @@ def test_a_group_is_answered_after_its_commit(tmp_path: Path) -> None:
         if statement == "COMMIT":
             raise LedgerError("the disk is full.")
 
-    plain.boundary = fail  # type: ignore[method-assign]
+    plain.boundary = fail
     assert _answer(lambda: made.reserve("d", cost="0.5", key="k")) == "LedgerError: the disk is full."
     del plain.boundary
     assert made.status("d")["reserved"] == "0"

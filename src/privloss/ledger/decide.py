@@ -5,10 +5,9 @@ Refusals are ordered: of several reasons the first in `Refusal` is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 from privloss.ledger.amounts import show
 from privloss.ledger.commands import AddDataset, Command, Freeze, Move, Reserve, SetBudget
@@ -65,10 +64,17 @@ Decision = list[Event] | Refused
 
 def decide(state: State, command: Command) -> Decision:
     """The events a command causes ([] if it already took effect), or why it is refused."""
-    return _RULES[type(command)](state, command)
+    return _decide(command, state)
 
 
-def _add_dataset(state: State, command: AddDataset) -> Decision:
+@functools.singledispatch
+def _decide(command: Command, state: State) -> Decision:
+    """The rule of each command, below."""
+    raise NotImplementedError(command)
+
+
+@_decide.register
+def _add_dataset(command: AddDataset, state: State) -> Decision:
     known = state.datasets.get(command.name)
     if known is None:
         return [{"kind": "dataset", "dataset": command.name, "adjacency": command.adjacency, "unit": command.unit}]
@@ -78,7 +84,8 @@ def _add_dataset(state: State, command: AddDataset) -> Decision:
     return Refused(Refusal.DATASET_EXISTS, text)
 
 
-def _freeze(state: State, command: Freeze) -> Decision:
+@_decide.register
+def _freeze(command: Freeze, state: State) -> Decision:
     dataset = state.datasets.get(command.dataset)
     if dataset is None:
         return _unknown(command.dataset)
@@ -91,7 +98,8 @@ def _unknown(name: str) -> Refused:
     return Refused(Refusal.UNKNOWN_DATASET, f"dataset {name!r} is not in this ledger")
 
 
-def _set_budget(state: State, command: SetBudget) -> Decision:
+@_decide.register
+def _set_budget(command: SetBudget, state: State) -> Decision:
     dataset = state.datasets.get(command.dataset)
     if dataset is None:
         return _unknown(command.dataset)
@@ -132,7 +140,8 @@ def expired(state: State, command: Command) -> list[Event]:
     return found
 
 
-def _reserve(state: State, command: Reserve) -> Decision:
+@_decide.register
+def _reserve(command: Reserve, state: State) -> Decision:
     for name in command.charges:
         if name not in state.datasets:
             return _unknown(name)
@@ -207,7 +216,8 @@ _ALLOWED = {STARTED: (RESERVED,), COMMITTED: (STARTED,), VOIDED: (RESERVED,)}
 _KIND = {STARTED: "started", COMMITTED: "committed", VOIDED: "voided"}
 
 
-def _move(state: State, command: Move) -> Decision:
+@_decide.register
+def _move(command: Move, state: State) -> Decision:
     analysis = state.analyses.get(command.key)
     if analysis is None:
         return Refused(Refusal.UNKNOWN_KEY, f"key {command.key!r} is not in this ledger")
@@ -222,15 +232,6 @@ def _move(state: State, command: Move) -> Decision:
         return Refused(Refusal.FROZEN, f"a dataset of key {command.key!r} is frozen")
     event: Event = {"kind": _KIND[command.to], "key": command.key}
     return [{**event, "lease": command.now + command.lease} if command.lease is not None else event]
-
-
-_RULES: dict[type[Command], Callable[[State, Any], Decision]] = {
-    AddDataset: _add_dataset,
-    SetBudget: _set_budget,
-    Freeze: _freeze,
-    Reserve: _reserve,
-    Move: _move,
-}
 
 
 def step(state: State, command: Command) -> tuple[list[Event], Refused | None]:
