@@ -13,6 +13,7 @@ import pytest
 import privloss as pl
 from privloss.losses.composed import ComposedLoss
 from privloss.mechanisms.worst_neighbours import worst_neighbours
+from tests.conformance.outside import Skewed, Wrapped
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,24 @@ MECHANISMS = [
         "poisson zcdp",
         lambda: plan(pl.ZCDP(0.1).poisson(0.1), 30),
         (("rate", lambda v: plan(pl.ZCDP(0.1).poisson(v), 30), (0.0, 1e-3, 0.1, 0.11, 1.0), +1),),
+    ),
+    Entry(
+        "from outside: wrapped",
+        lambda: plan(Wrapped(2.0, 8), 50),
+        (
+            ("scale", lambda v: plan(Wrapped(v, 8), 50), (0.3, 2.0, 2.001, 40.0), -1),
+            ("count", lambda v: plan(Wrapped(2.0, 8), int(v)), (1, 2, 50, 10**6), +1),
+        ),
+    ),
+    Entry(
+        "from outside: wrapped on a sample",
+        lambda: plan(Wrapped(2.0, 8).poisson(0.1), 50),
+        (("rate", lambda v: plan(Wrapped(2.0, 8).poisson(v), 50), (0.0, 0.01, 0.1, 0.101, 1.0), +1),),
+    ),
+    Entry(
+        "from outside: skewed",
+        lambda: plan(Skewed([0.5, 0.3, 0.2], [0.4, 0.25, 0.35]), 8),
+        (("shift", lambda v: plan(Skewed([0.5 + v, 0.5 - v], [0.5, 0.5]), 8), (0.0, 0.1, 0.2, 0.4, 0.5), +1),),
     ),
     Entry(
         "approximate zcdp",

@@ -22,6 +22,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 METHOD = "supremum of K(t)/(t(t+1))"
 _ROUNDS, _SPLIT, _WANTED = 12, 8, 1e-10
+_FEW = np.geomspace(1e-2, 1e3, 16)  # where a lower end looks
 
 
 def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
@@ -29,13 +30,25 @@ def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
     worst = worst_neighbours(plan, adjacency)
     if worst.loss.delta_inf > 0:
         return exactly(math.inf, METHOD, ("some outcomes have infinite loss",))
-    above, below = _rho_bounds(worst.loss), _rho_bounds(worst.stand_in)[0]
-    if worst.attained:  # what is attained is smaller than the pair
-        below = max(_rho_bounds(loss)[0] for loss in worst.attained)
+    below, upper = _rho_bounds(worst.loss)
+    if worst.attained or not worst.curve.empty:  # what is attained is not the pair itself
+        below = max(_rho_lower(loss) for loss in worst.attained or (worst.stand_in,))
     extra = worst.curve.rho if worst.curve.points is None else math.inf  # a finite table bounds no rho
-    upper = raised(above[1] + extra, 4) if extra > 0 else above[1]
+    upper = raised(upper + extra, 4) if extra > 0 else upper
     notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
     return Bound(below, upper, METHOD, notes)
+
+
+def _rho_lower(loss: ComposedLoss) -> float:
+    """A lower bound on that supremum: the ratio itself at a few t, and the mean loss in the limit t -> 0."""
+    known = [part.concentration() for part in loss.parts]
+    best = math.fsum(k.limit for k in known)
+    rest = ComposedLoss(tuple(k.searched for k in known if k.searched is not None))
+    if rest.parts:
+        for direction in [rest] if rest.symmetric else [rest, rest.reversed()]:
+            ratio = direction.log_mgf_lower(_FEW) / (_FEW * (_FEW + 1))
+            best = max(best, direction.mean_bounds()[0], float(ratio.max()))
+    return lowered(math.fsum(k.everywhere for k in known) + best, 16 + len(loss.parts))
 
 
 def _rho_bounds(loss: ComposedLoss) -> tuple[float, float]:

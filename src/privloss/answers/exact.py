@@ -28,9 +28,10 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
+from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.solve import Solved, delta_bounds, epsilon_bounds, epsilon_near, surely_at_most
 from privloss.numerics.contour.transform import TooExpensive
-from privloss.numerics.floats import UNIT, exp_down, exp_up, next_down
+from privloss.numerics.floats import UNIT, exp_down, exp_up, lowered, raised
 from privloss.numerics.solve import decreasing_root, last_at_least
 
 CLOSED = "closed form"
@@ -159,10 +160,7 @@ def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
 def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> tuple[Bound, Solved | None]:
     """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
     if math.isinf(level[0]):
-        if math.isinf(level[1]):  # delta = delta_inf exactly: the supremum of the finite loss
-            return Bound(max(loss.largest_lower, 0.0), max(loss.largest, 0.0), TRIVIAL), None
-        lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
-        return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",)), None
+        return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
     closed = _closed_epsilon(loss, level) if loss.solved_by_closed_form else None
     if closed is not None and closed.relative_width < _GOOD:
         return closed, None
@@ -172,23 +170,43 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
         return closed or _last_resort(loss, level, tolerance), None
     if solved.line is None:
         return exactly(0.0, PINSKER), None
-    notes = () if solved.line.mu == 0 else (f"line blurred by a Gaussian with mu = {solved.line.mu:.2g}",)
-    method = CONTOUR if solved.line.mu == 0 else BLURRED
-    method = LATTICE if solved.line.lattice is not None else method
-    answer = Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, notes)
+    answer = _read_off(solved, solved.line)
     if closed is not None:
-        return Bound(
-            max(answer.lower, closed.lower), min(answer.upper, closed.upper), f"{CLOSED}; {method}", notes
-        ), solved
-    for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
+        lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
+        return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes), solved
+    answer = _with_wider_blurs(answer, loss, level, tolerance)
+    if answer.relative_width > _POOR:
+        return _intersection(answer, _last_resort(loss, level, tolerance)), solved
+    return answer, solved
+
+
+def _at_the_mass_of_infinite_loss(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    """Nothing of delta is left for finite losses, or perhaps nothing."""
+    if math.isinf(level[1]):  # delta = delta_inf exactly: the supremum of the finite loss
+        return Bound(max(loss.largest_lower, 0.0), max(loss.largest, 0.0), TRIVIAL)
+    lower = _one_direction(loss, (level[1], level[1]), tolerance)[0].lower
+    return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",))
+
+
+def _read_off(solved: Solved, line: Line) -> Bound:
+    """The interval found on a line, at least 0, and how it was found."""
+    method = LATTICE if line.lattice is not None else CONTOUR if line.mu == 0 else BLURRED
+    return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, _blur_notes(line.mu))
+
+
+def _blur_notes(mu: float) -> tuple[str, ...]:
+    return () if mu == 0 else (f"line blurred by a Gaussian with mu = {mu:.2g}",)
+
+
+def _with_wider_blurs(answer: Bound, loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    """A wider blur needs a shorter line, whose values are better known."""
+    for coarser in _COARSER:
         if answer.relative_width > _POOR and coarser > tolerance:
             with contextlib.suppress(TooExpensive):
                 again = epsilon_bounds(loss, level, coarser)
                 if again.line is not None:
                     answer = _intersection(answer, Bound(max(again.lower, 0.0), max(again.upper, 0.0), BLURRED))
-    if answer.relative_width > _POOR:
-        return _intersection(answer, _last_resort(loss, level, tolerance)), solved
-    return answer, solved
+    return answer
 
 
 def _last_resort(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
@@ -270,32 +288,36 @@ def _exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
 
 
 def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+    low_inf, high_inf = loss.delta_inf_bounds
     if loss.delta_inf == 1:  # perhaps only because of rounding
-        return Bound(
-            loss.delta_inf_bounds[0] if loss.delta_inf_exact else next_down(loss.delta_inf_bounds[0]), 1.0, TRIVIAL
-        )
-    notes: tuple[str, ...] = ()
+        return Bound(low_inf, 1.0, TRIVIAL)
     closed = loss.hockey_stick(eps)
+    notes: tuple[str, ...] = ()
     if closed is not None:
         logs, method = closed, CLOSED
     else:
         try:
-            logs, mu = delta_bounds(loss, eps, tolerance)
-            for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
-                if mu > 0 and logs[1] - logs[0] > _POOR and coarser > tolerance:
-                    with contextlib.suppress(TooExpensive):
-                        again, _ = delta_bounds(loss, eps, coarser)
-                        logs = max(logs[0], again[0]), min(logs[1], again[1])
-            method = LATTICE if loss.lattice is not None and mu == 0 else CONTOUR if mu == 0 else BLURRED
-            notes = () if mu == 0 else (f"line blurred by a Gaussian with mu = {mu:.2g}",)
+            logs, method, notes = _delta_on_a_line(loss, eps, tolerance)
         except TooExpensive:
-            logs, method = _wide_delta(loss, eps), WIDE
-            notes = ("the plan is beyond the exact engine",)
-    low_inf, high_inf = loss.delta_inf_bounds
+            logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
     lower, upper = exp_down(logs[0]), exp_up(logs[1])
-    lower = (lower + low_inf) * (1 - 2 * UNIT) if lower > 0 and low_inf > 0 else max(lower, low_inf)
-    upper = (upper + high_inf) * (1 + 2 * UNIT) if upper > 0 and high_inf > 0 else max(upper, high_inf)
+    lower = lowered(lower + low_inf, 2) if lower > 0 and low_inf > 0 else max(lower, low_inf)
+    upper = raised(upper + high_inf, 2) if upper > 0 and high_inf > 0 else max(upper, high_inf)
     return Bound(min(lower, 1.0), min(upper, 1.0), method, notes)
+
+
+def _delta_on_a_line(
+    loss: ComposedLoss, eps: float, tolerance: float
+) -> tuple[tuple[float, float], str, tuple[str, ...]]:
+    """Logs of bounds on delta - delta_inf, read off a line, and how; blurred more widely where that helps."""
+    logs, mu = delta_bounds(loss, eps, tolerance)
+    for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
+        if mu > 0 and logs[1] - logs[0] > _POOR and coarser > tolerance:
+            with contextlib.suppress(TooExpensive):
+                again, _ = delta_bounds(loss, eps, coarser)
+                logs = max(logs[0], again[0]), min(logs[1], again[1])
+    method = BLURRED if mu > 0 else LATTICE if loss.lattice is not None else CONTOUR
+    return logs, method, _blur_notes(mu)
 
 
 def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:

@@ -4,9 +4,10 @@ Dominating pairs compose: if (P_i, Q_i) dominates step i for all inputs, the pro
 (Zhu, Dong, Wang 2022, Thm. 10).
 
 *Roles.* Where neighbours may be named in either order at every step anew (a replaced record has no "with" and
-"without"), one order for all steps is not enough unless the pairs are their own mirror images. Then every pair that is
-not declared to be, if it is used more than once in all, is replaced by the pair with the larger of both orders' profiles
-(`table/symmetric.py`); the lower end is the best of a few fixed choices of orders, each of which some neighbours attain.
+"without"), one order for all steps is not enough, not even for a single uneven pair among even ones: which order is
+worse may depend on what the other steps have shown. So in a plan of several uses every pair that is not declared to be
+its own mirror image is replaced by the pair with the larger of both orders' profiles (`table/symmetric.py`), and the
+lower end is the best of a few fixed choices of orders, each of which some neighbours attain.
 """
 
 from __future__ import annotations
@@ -46,22 +47,20 @@ class WorstNeighbours:
 
 def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeighbours:
     """The steps of a plan with their counts; `roles_swap` if neighbours have no fixed order."""
-    uneven = [i for i, (step, _) in enumerate(uses) if not step.mirrored]
-    swapped = roles_swap and sum(uses[i][1] for i in uneven) > 1
-    above = [(_mirrored(step), n) if swapped and not step.mirrored else (step, n) for step, n in uses]
-    curve = RenyiCurve.merged([step.curve.times(n) for step, n in uses if step.curve is not None])
-    members = _members(uses, uneven if swapped else [])
     several = sum(n for _, n in uses) > 1
-    bounded = swapped or any(step.attained for step, _ in uses)
-    plain = any(step.without_sampler is not None for step, _ in uses)
+    uneven = [i for i, (step, _) in enumerate(uses) if not step.mirrored] if roles_swap and several else []
+    above = [(_mirrored(step), n) if i in uneven else (step, n) for i, (step, n) in enumerate(uses)]
+    curve = RenyiCurve.merged([step.curve.times(n) for step, n in uses if step.curve is not None])
+    members = _members(uses, uneven)
+    bounded = uneven or any(step.attained for step, _ in uses)
     return WorstNeighbours(
         adjacency=adjacency,
         loss=_composed(above),
         curve=curve,
         stand_in=members[0],
         attained=members if bounded else (),
-        attained_pointwise=not several and all(step.attained_pointwise or not step.attained for step, _ in uses),
-        unsampled=_without_samplers(above) if plain and curve.empty else None,
+        attained_pointwise=not several and all(step.attained_pointwise for step, _ in uses),
+        unsampled=_without_samplers(above) if curve.empty else None,
         theorems=_unique(text for step, _ in above for text in step.theorems),
         assumptions=_unique(text for step, _ in above for text in step.assumptions),
     )
@@ -71,7 +70,10 @@ def _composed(uses: Iterable[Use]) -> ComposedLoss:
     return ComposedLoss.of(step.loss.times(n) for step, n in uses if step.loss is not None)
 
 
-def _without_samplers(uses: Iterable[Use]) -> ComposedLoss:
+def _without_samplers(uses: Sequence[Use]) -> ComposedLoss | None:
+    """A second bound from above, if some sampler has one."""
+    if all(step.without_sampler is None for step, _ in uses):
+        return None
     return _composed((step.without_sampler or step, n) for step, n in uses)
 
 

@@ -11,13 +11,13 @@ only place that sees several of them. No rule anywhere asks which mechanism a st
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.point import PointLoss
 from privloss.losses.curve import RenyiCurve
-from privloss.losses.table.build import poisson
+from privloss.losses.table.build import from_vectors, poisson
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.symmetric import both_orders, fold
 from privloss.losses.table.table import Table
@@ -79,6 +79,13 @@ class Step:
             return cls((), (), TableLoss.one(fold(poisson(even, rate))), mirrored=True, attained=(lower,))
 
         return replace(step, poisson=on_sample, symmetric=on_replaced)
+
+    @classmethod
+    def from_vectors(cls, p: Sequence[float], q: Sequence[float], *, theorem: str, assumption: str) -> Step:
+        """A step whose output has the probabilities `p` with the record and `q` without it."""
+        pairs = list(zip(p, q, strict=True))
+        mirrored = sorted(pairs) == sorted((b, a) for a, b in pairs)
+        return cls.of_table(from_vectors(p, q), theorem, assumption, mirrored)
 
     def on_poisson(self, rate: float) -> Step:
         """`poisson`, which must be there."""

@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from privloss.errors import InvalidInput
 from privloss.losses.step import Step
-from privloss.losses.table.build import from_vectors
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import numbers
@@ -47,18 +46,13 @@ def check_vectors(name_p: str, p: Sequence[float], name_q: str, q: Sequence[floa
         raise InvalidInput(f"{name_p} has {len(p)} entries, {name_q} {len(q)}: must be equally many.")
 
 
-def is_mirrored(p: Sequence[float], q: Sequence[float]) -> bool:
-    """Whether exchanging the vectors is a renaming of the outcomes."""
-    return sorted(zip(p, q, strict=True)) == sorted(zip(q, p, strict=True))
-
-
 def _step(m: Custom, adjacency: str) -> Step:
-    return Step.of_table(
-        from_vectors(m.p, m.q),
-        "The pair as given",
-        f"custom: the two vectors are the worst neighbours under {adjacency}, in both directions; they are made to sum "
-        "to one",
-        mirrored=is_mirrored(m.p, m.q),
+    return Step.from_vectors(
+        m.p,
+        m.q,
+        theorem="The pair as given",
+        assumption=f"custom: the two vectors are the worst neighbours under {adjacency}, in both directions; they are "
+        "made to sum to one",
     )
 
 

@@ -18,7 +18,7 @@ from privloss.mechanisms import noise
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
-from privloss.numerics.arrays import rounded_up
+from privloss.numerics.floats import rounded_up
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,7 +25,7 @@ from privloss.errors import InvalidInput
 from privloss.losses.step import Step
 from privloss.losses.table.build import from_vectors
 from privloss.mechanisms.base import Mechanism
-from privloss.mechanisms.custom import check_vectors, is_mirrored
+from privloss.mechanisms.custom import check_vectors
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import numbers
 from privloss.numerics import check
@@ -61,7 +61,7 @@ def _step(m: Tabulated, adjacency: str) -> Step:
         from_vectors(m.p_above, m.q_above),
         "Bins: the likelihood ratio lies between its ends (dominating pair); which bin it is, post-processing (below)",
         f"tabulated: monotone likelihood ratio, exact distribution functions, worst neighbours under {adjacency}",
-        mirrored=is_mirrored(m.p_above, m.q_above),
+        mirrored=False,  # bins of a continuous pair: not worth a claim
         below=from_vectors(m.p_below, m.q_below),
     )
 

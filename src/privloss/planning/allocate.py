@@ -16,12 +16,12 @@ factor. `noise` is relative to each release's sensitivity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from privloss.answers import exact
 from privloss.errors import InvalidInput
-from privloss.mechanisms.base import Plan
+from privloss.mechanisms.base import Mechanism, Plan
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
 from privloss.numerics import check
@@ -68,36 +68,34 @@ def allocate(
     given = [check.number(f"weights[{i}]", w, low=0, above=True) for i, w in enumerate(weights)]
     if not given:
         raise InvalidInput("weights = []: needs at least one release.")
-    kind = check.choice("noise", noise, NOISES)
+    release = _RELEASES[check.choice("noise", noise, NOISES)]
     shares = [w / math.fsum(given) for w in given]
-    one = _gaussian if kind == "gaussian" else _laplace
-    make: Callable[[float], Gaussian | Laplace] = (
-        (lambda s: Gaussian(sigma=s, sensitivity=1.0)) if kind == "gaussian" else (lambda s: Laplace(scale=s))
-    )
-    found: list[tuple[str, str, list[float]]] = []
-    found.append(
-        ("basic", "epsilons and deltas add (Thm. basic composition)", [one(w * total, w * level) for w in shares])
-    )
+    rows = []
+    for accounting, theorem, noises in _accountings(release, shares, total, level, adjacency):
+        plan = Plan.of(*((release.make(s), 1) for s in noises), adjacency=adjacency)
+        rows.append(Accounting(accounting, theorem, tuple(noises), plan, exact.one_epsilon(plan, level)))
+    return Allocation(total, level, tuple(given), tuple(rows))
+
+
+def _accountings(
+    release: _Release, shares: list[float], total: float, level: float, adjacency: str
+) -> Iterator[tuple[str, str, list[float]]]:
+    """Name, theorem and the noise of each release, from the most wasteful accounting to the exact one."""
+    text = "epsilons and deltas add (Thm. basic composition)"
+    yield "basic", text, [release.alone(w * total, w * level) for w in shares]
     factor = _advanced_factor(shares, total, level)
     if factor is not None:
         text = "advanced composition, half of delta for its slack (Thm. advancedcomposition_approx)"
-        found.append(("advanced", text, [one(w * factor, w * level / 2) for w in shares]))
+        yield "advanced", text, [release.alone(w * factor, w * level / 2) for w in shares]
     rho = _largest_rho(total, level)
-    noises = [1 / math.sqrt(2 * w * rho) if kind == "gaussian" else _scale_for(w * rho) for w in shares]
-    found.append(("zCDP", "rho adds, then the best conversion (Prop. cdp2adp)", noises))
-    base = [1 / math.sqrt(w) if kind == "gaussian" else 1 / w for w in shares]
+    yield "zCDP", "rho adds, then the best conversion (Prop. cdp2adp)", [release.for_rho(w * rho) for w in shares]
+    base = [release.shape(w) for w in shares]
 
     def scaled(scale: float) -> Plan:
-        return Plan.of(*((make(scale * b), 1) for b in base), adjacency=adjacency)
+        return Plan.of(*((release.make(scale * b), 1) for b in base), adjacency=adjacency)
 
-    best = calibrate(scaled, epsilon=total, delta=level)
-    found.append(("exact", "privacy loss distribution", [float(best.value) * b for b in base]))
-    rows = []
-    for accounting, theorem, noises in found:
-        plan = Plan.of(*((make(s), 1) for s in noises), adjacency=adjacency)
-        achieved = exact.one_epsilon(plan, level)
-        rows.append(Accounting(accounting, theorem, tuple(noises), plan, achieved))
-    return Allocation(total, level, tuple(given), tuple(rows))
+    best = float(calibrate(scaled, epsilon=total, delta=level).value)
+    yield "exact", "privacy loss distribution", [best * b for b in base]
 
 
 def _gaussian(epsilon: float, delta: float) -> float:
@@ -140,3 +138,22 @@ def _scale_for(rho: float) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if Laplace(middle).zcdp().upper <= rho else (middle, high)
     return high
+
+
+@dataclass(frozen=True)
+class _Release:
+    """A kind of noise, by its size relative to the sensitivity."""
+
+    make: Callable[[float], Mechanism]
+    alone: Callable[[float, float], float]  # the noise that is (epsilon, delta)-DP
+    for_rho: Callable[[float], float]  # the noise that is rho-zCDP
+    shape: Callable[[float], float]  # how noise depends on a release's share, up to a common factor
+
+
+_RELEASES = {
+    "gaussian": _Release(
+        lambda s: Gaussian(sigma=s, sensitivity=1.0), _gaussian, lambda rho: 1 / math.sqrt(2 * rho),
+        lambda share: 1 / math.sqrt(share),
+    ),
+    "laplace": _Release(lambda s: Laplace(scale=s), _laplace, _scale_for, lambda share: 1 / share),
+}  # fmt: skip

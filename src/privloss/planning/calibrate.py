@@ -22,7 +22,7 @@ from typing import Any
 from scipy.optimize import brentq
 
 from privloss.answers.tradeoff import total_variation
-from privloss.errors import InvalidInput, Unreachable
+from privloss.errors import InvalidInput, Unreachable, Unsupported
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
@@ -30,6 +30,7 @@ from privloss.planning.target import Target
 
 Family = Callable[[Any], Mechanism | Plan]
 _SMALLEST, _LARGEST = 1e-9, 1e12
+_CLOSE = 1e-3  # in the logarithm: how near to the end of what is supported a search goes
 _CLIP = 50.0  # excesses beyond this only say which side it is
 
 
@@ -76,15 +77,16 @@ def calibrate(
     top = check.number("high", high, low=bottom)
     check.number("tolerance", tolerance, low=1e-13, high=0.1)
     first = 1.0 if start is None else check.number("start", start, low=bottom, high=top)
-    search = _Search(family, target, bottom, top, whole)
-    return search.run(min(max(first, bottom), top), tolerance)
+    search = _Search(family, target, bottom, top, whole, tolerance)
+    return search.run(min(max(first, bottom), top))
 
 
 class _Search:
     """Plans are asked for once per parameter; the search runs on its logarithm."""
 
-    def __init__(self, family: Family, target: Target, low: float, high: float, whole: bool) -> None:
+    def __init__(self, family: Family, target: Target, low: float, high: float, whole: bool, tolerance: float) -> None:
         self.family, self.target, self.low, self.high, self.whole = family, target, low, high, whole
+        self.tolerance = tolerance
         self.seen: dict[float, float] = {}
 
     def plan(self, value: float) -> Plan:
@@ -105,15 +107,15 @@ class _Search:
         value = min(max(math.exp(log), self.low), self.high)
         return float(math.floor(value)) if self.whole else value
 
-    def run(self, start: float, tolerance: float) -> Calibrated:
+    def run(self, start: float) -> Calibrated:
         safe, unsafe = self.bracket(float(math.floor(start)) if self.whole else start)
         if unsafe is None:
             return self.answer(safe, None)
         if self.whole:
             return self.answer(*self.bisect(safe, unsafe))
         a, b = math.log(safe), math.log(unsafe)
-        root = brentq(self.clipped, a, b, xtol=tolerance / 8, rtol=1e-15, disp=False)
-        step = tolerance / 4
+        root = brentq(self.clipped, a, b, xtol=self.tolerance / 8, rtol=1e-15, disp=False)
+        step = self.tolerance / 4
         for sign in (1.0, -1.0):  # a safe point and an unsafe one, next to the root
             moved, width = root, step
             while (self.excess(self.at(moved)) <= 0) != (sign > 0):
@@ -126,26 +128,38 @@ class _Search:
         return self.answer(safe, unsafe)
 
     def bracket(self, start: float) -> tuple[float, float | None]:
-        """A safe and an unsafe point. Looks both ways from the start, by ever longer strides in the logarithm."""
+        """A safe and an unsafe point. Looks both ways from the start, by ever longer strides in the logarithm, up to
+        the limits given or to where plans are no longer supported."""
         here = self.excess(start) <= 0
-        stride, down, up = math.log(2.0), math.log(start), math.log(start)
-        while math.exp(down) > self.low * (1 + 1e-12) or math.exp(up) < self.high * (1 - 1e-12):
+        stride, reached = math.log(2.0), {-1: math.log(start), 1: math.log(start)}
+        ends = {-1: math.log(self.low), 1: math.log(self.high)}
+        while any(not math.isclose(reached[sign], ends[sign], abs_tol=1e-12) for sign in (-1, 1)):
             for sign in (-1, 1):
-                end = self.low if sign < 0 else self.high
-                before = down if sign < 0 else up
-                if math.isclose(before, math.log(end), abs_tol=1e-12):
+                before, end = reached[sign], ends[sign]
+                if math.isclose(before, end, abs_tol=1e-12):
                     continue
-                after = max(before - stride, math.log(end)) if sign < 0 else min(before + stride, math.log(end))
-                there = self.excess(self.at(after)) <= 0
-                if there != here:
-                    ends = self.at(before), self.at(after)
-                    return ends if here else ends[::-1]
-                if sign < 0:
-                    down = after
+                after = max(before - stride, end) if sign < 0 else min(before + stride, end)
+                there = self.known(after)
+                if there is None:  # too far: the answer may still lie before the end of what is supported
+                    ends[sign] = 0.5 * (before + after) if abs(after - before) > _CLOSE else before
+                elif there != here:
+                    found = self.at(before), self.at(after)
+                    return found if here else found[::-1]
                 else:
-                    up = after
+                    reached[sign] = after
             stride *= 1.6
-        ends_found = {v: self.excess(v) for v in (self.at(down), self.at(up))}
+        return self.limit(here, self.at(reached[-1]), self.at(reached[1]))
+
+    def known(self, log: float) -> bool | None:
+        """Whether the target is met there; None where the plan is not supported."""
+        try:
+            return self.excess(self.at(log)) <= 0
+        except Unsupported:
+            return None
+
+    def limit(self, here: bool, down: float, up: float) -> tuple[float, None]:
+        """Where every parameter looks the same: the less private of the limits, if all will do."""
+        ends_found = {v: self.excess(v) for v in (down, up)}
         best = min(ends_found, key=lambda v: ends_found[v])
         if here:  # every parameter will do: the less private of the limits
             return max(
@@ -153,8 +167,8 @@ class _Search:
             ), None
         reached = self.target.achieved(self.plan(best))
         raise Unreachable(
-            f"target {self.target.describe()}: cannot be met with the parameter between {self.low:g} and "
-            f"{self.high:g}; the best is {reached.upper:.6g}, at {best:g}."
+            f"target {self.target.describe()}: cannot be met with the parameter between {down:g} and "
+            f"{up:g}; the best is {reached.upper:.6g}, at {best:g}."
         )
 
     def bisect(self, safe: float, unsafe: float) -> tuple[float, float]:
@@ -170,6 +184,14 @@ class _Search:
     def answer(self, safe: float, unsafe: float | None) -> Calibrated:
         plan = self.plan(safe)
         achieved = self.target.achieved(plan)
+        step = 1.0 if self.whole else self.tolerance / 4
+        # the search compared deltas; the epsilon that is told must meet the target as well
+        while unsafe is not None and not self.target.met_by(achieved) and self.low < safe < self.high:
+            away = math.copysign(1.0, safe - unsafe)
+            safe = safe + away * step if self.whole else self.at(math.log(safe) + away * step)
+            step *= 2.0
+            plan = self.plan(safe)
+            achieved = self.target.achieved(plan)
         shown = int(safe) if self.whole else safe
         refused = None if unsafe is None else int(unsafe) if self.whole else unsafe
         return Calibrated(shown, refused, plan, self.target, achieved, len(self.seen))

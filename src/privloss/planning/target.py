@@ -79,6 +79,11 @@ class Target:
         missed = tradeoff.tradeoff(plan, self.fpr, adjacency=self.adjacency)
         return Bound(1 - missed.upper, 1 - missed.lower, missed.method, missed.notes)
 
+    def met_by(self, achieved: Bound) -> bool:
+        """Whether the upper end of `achieved` keeps the promise."""
+        limit = self.epsilon if self.delta is not None else self.advantage if self.advantage is not None else self.tpr
+        return limit is not None and achieved.upper <= limit
+
     def describe(self) -> str:
         if self.delta is not None:
             return f"epsilon <= {self.epsilon:g} at delta = {self.delta:g}"

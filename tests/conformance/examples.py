@@ -1,0 +1,49 @@
+"""One example of every kind and of every sampler, for tests of what the records declare."""
+
+from __future__ import annotations
+
+import privloss as pl
+from tests.conformance.outside import Skewed, Wrapped
+
+MECHANISMS: list[pl.Mechanism] = [
+    pl.Gaussian(2.0),
+    pl.Gaussian(sigma=3.0, sensitivity=2.0),
+    pl.Laplace(2.0),
+    pl.Laplace(noise_multiplier=2.0),
+    pl.DiscreteGaussian(3.0, 2),
+    pl.DiscreteGaussian(noise_multiplier=3.0),
+    pl.DiscreteGaussian(0.4),
+    pl.DiscreteLaplace(3.0, 2),
+    pl.DiscreteLaplace(noise_multiplier=3.0),
+    pl.TruncatedGaussian(2.0, 20.0),
+    pl.TruncatedGaussian(noise_multiplier=2.0, bound=20.0),
+    pl.TruncatedLaplace(2.0, 60.0),
+    pl.TruncatedLaplace(noise_multiplier=2.0, bound=60.0),
+    pl.RandomizedResponse(0.3),
+    pl.RandomizedResponse(p=0.5, answers=4),
+    pl.UnaryEncoding(0.75, 0.25),
+    pl.Exponential(0.3),
+    pl.NoisyMax(0.3),
+    pl.NoisyMax(0.3, "exponential"),
+    pl.NoisyMax(0.3, "laplace"),
+    pl.PureDP(0.2),
+    pl.ApproxDP(0.2, 1e-9),
+    pl.ZCDP(0.1),
+    pl.ZCDP(0.1, 1e-9),
+    pl.RDP([2, 8, 32], [0.1, 0.4, 1.8]),
+    pl.GDP(0.4),
+    pl.PrivacyProfile([0.0, 0.5, 1.0], [0.1, 1e-3, 0.0]),
+    pl.TradeOff([0.0, 0.2, 1.0], [1.0, 0.6, 0.0]),
+    pl.Custom([0.5, 0.3, 0.2], [0.4, 0.25, 0.35]),
+    pl.Tabulated([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], [0.6, 0.4], [0.15, 0.85]),
+    Wrapped(2.0, 8),
+    Skewed([0.7, 0.3], [0.5, 0.5]),
+]
+SAMPLED: list[pl.Sampled] = [
+    pl.Gaussian(2.0).poisson(0.1),
+    pl.Gaussian(2.0).fixed_size(100, 10),
+    pl.Gaussian(4.0).with_replacement(1000, 30),
+    pl.Gaussian(2.0).truncated_poisson(0.02, 1000, 40),
+    pl.Gaussian(2.0).shuffle(10),
+    pl.Gaussian(2.0).allocated(10),
+]

@@ -1,0 +1,142 @@
+"""What 0.1.0 answered, asked again. `python -m tests.recorded.compare` goes through all of it and prints what changed.
+
+Every answer must be the same, or lie inside the old interval, or fall under one of the reasons below, which the
+changelog repeats; an old interval and a new one that do not even overlap need the strongest of reasons.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import privloss as pl
+from tests.recorded.ask import answer
+
+DATA = Path(__file__).parents[1] / "data" / "answers-0.1.0.jsonl.gz"
+_ROUNDING = 2e-12  # relative: parts are added in another order, ends are widened by named operations
+Record = dict[str, Any]
+
+
+def records() -> Iterator[Record]:
+    with gzip.open(DATA, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def written_as_before(record: Record) -> bool:
+    """The plan file of a 0.1.0 plan, byte by byte."""
+    plan = pl.Plan.from_dict({k: record[k] for k in ("adjacency", "steps")})
+    return hashlib.sha256(json.dumps(plan.to_dict()).encode()).hexdigest()[:16] == record["written"]
+
+
+def _ends(found: Any) -> tuple[float, float] | None:
+    return (float(found[0]), float(found[1])) if isinstance(found, list) else None
+
+
+def _kinds(record: Record) -> set[str]:
+    return {step["mechanism"] for step in record["steps"]}
+
+
+def _schemes(record: Record) -> set[str]:
+    return {step["sampling"]["scheme"] for step in record["steps"] if "sampling" in step}
+
+
+def same_or_inside(old: Any, new: Any) -> bool:
+    """Equal up to rounding, or an interval inside the old one."""
+    before, after = _ends(old), _ends(new)
+    if before is None or after is None:
+        return bool(old == new) or _prices_agree(old, new)
+    low, high = (_slack(x) for x in before)
+    return before[0] - low <= after[0] and after[1] <= before[1] + high
+
+
+def _slack(x: float) -> float:
+    return _ROUNDING * abs(x) + 1e-300 if math.isfinite(x) else 0.0
+
+
+def _prices_agree(old: Any, new: Any) -> bool:
+    from fractions import Fraction
+
+    if not (isinstance(old, dict) and isinstance(new, dict)) or set(old) != set(new):
+        return False
+    pairs = [(Fraction(old[k]), Fraction(new[k])) for k in old]
+    # a price is an upper end, rounded up to 2^-40: it may fall, and moves by a unit or two where the end moved by an ulp
+    return all(b <= a + Fraction(2, 2**40) * (1 + a) for a, b in pairs)
+
+
+# -- what changed, and why ---------------------------------------------------------------------------------------------
+
+Reason = Callable[[Record, str, Any, Any], bool]
+
+
+def _noisy_max(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Noisy max with exponential or Laplace noise is dominated by the Laplace pair: both ends fall (the old lower end
+    was that of a box, which no such mechanism attains)."""
+    return "noisy-max" in _kinds(record) and not isinstance(new, str)
+
+
+def _exponential_divergences(record: Record, question: str, old: Any, new: Any) -> bool:
+    """One use of a bounded range: Renyi divergences of the dominating pair are attained by no instance."""
+    before, after = _ends(old), _ends(new)
+    named = {"exponential", "noisy-max"} & _kinds(record) and question.split()[0] in ("rdp", "kl", "zcdp")
+    return bool(named and before and after and after[1] <= before[1] + _slack(before[1]) and after[0] <= before[0])
+
+
+def _uneven_pairs(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Under replace-one neighbours may swap roles: uneven pairs are answered, not refused (or not answered too low)."""
+    uneven = {"custom", "tabulated", "trade-off"} & _kinds(record)
+    return bool(uneven) and record["adjacency"] == "replace-one"
+
+
+def _lower_ends_at_zero(record: Record, question: str, old: Any, new: Any) -> bool:
+    """The largest loss has a lower end of its own; the old one was taken from the upper end."""
+    before, after = _ends(old), _ends(new)
+    at_the_end = question in ("epsilon 0.0", "zcdp") or before is None or before[0] == before[1]
+    return bool(before and after) and at_the_end and after[1] <= before[1] + _slack(before[1]) and after[0] <= before[0]
+
+
+def _shuffle_word(record: Record, question: str, old: Any, new: Any) -> bool:
+    """`.shuffled(` is written `.shuffle(`."""
+    return isinstance(old, str) and isinstance(new, str) and old.replace(".shuffled(", ".shuffle(") == new
+
+
+REASONS: dict[str, Reason] = {
+    "shuffle": _shuffle_word,
+    "noisy max": _noisy_max,
+    "divergences": _exponential_divergences,
+    "uneven pairs": _uneven_pairs,
+    "lower ends": _lower_ends_at_zero,
+}
+
+
+def judged(record: Record, question: str, old: Any, new: Any) -> str:
+    """ "same", the name of a reason, or "UNEXPLAINED"."""
+    if same_or_inside(old, new):
+        return "same"
+    return next((name for name, holds in REASONS.items() if holds(record, question, old, new)), "UNEXPLAINED")
+
+
+def main(every: int, first: int) -> None:
+    counts: Counter[str] = Counter()
+    for i, record in enumerate(records()):
+        if i % every != first:
+            continue
+        for question, old in record["answers"].items():
+            new = answer(record, question)
+            verdict = judged(record, question, old, new)
+            counts[verdict] += 1
+            if verdict == "UNEXPLAINED":
+                shown = {k: record[k] for k in ("adjacency", "steps", "people") if k in record}
+                print(i, json.dumps(shown), question, "\n   old", old, "\n   new", new, flush=True)
+    print(counts)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
