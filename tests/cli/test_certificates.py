@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -94,13 +93,38 @@ def test_the_refutations_in_the_docs(
     assert refuted >= 3
 
 
-def test_interruption_leaves_no_file(tmp_path: Path) -> None:
-    target = tmp_path / "cert.json"
-    code = "from privloss.cli.main import main; main()"
-    slow = ["certify", "--noise-multiplier", "1.0", "--sample-rate", "0.01", "--steps", "10", "--delta", "1e-6"]
-    for delay in (0.8, 2.0):
-        run = subprocess.Popen([sys.executable, "-c", code, *slow, "--out", str(target)], stderr=subprocess.DEVNULL)
-        time.sleep(delay)
-        run.send_signal(signal.SIGINT)
-        assert run.wait(60) != 0
-        assert list(tmp_path.iterdir()) == []
+_STOPS = """
+import os, sys, time
+from privloss.certificates import certificate
+from privloss.cli.main import main
+
+def stop(*_, **__):
+    print("here", flush=True)
+    while True:
+        time.sleep(3600)
+
+owner, name = {"search": (certificate.search, "candidates"), "write": (os, "fsync")}[sys.argv.pop(1)]
+setattr(owner, name, stop)
+main()
+"""
+
+
+@pytest.mark.parametrize(("phase", "there"), [("search", 0), ("write", 1)])
+def test_interruption_leaves_no_file(tmp_path: Path, phase: str, there: int) -> None:
+    """The command stops in its search, or with the file half written; then Ctrl-C."""
+    arguments = [*FLAGS, "--delta", "1e-6", "--out", str(tmp_path / "cert.json")]
+    with subprocess.Popen(
+        [sys.executable, "-c", _STOPS, phase, "certify", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as run:
+        try:
+            assert run.stdout is not None
+            assert run.stdout.readline() == "here\n"
+            assert len(list(tmp_path.iterdir())) == there
+            run.send_signal(signal.SIGINT)
+            assert run.wait(600) != 0
+        finally:
+            run.kill()
+    assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ from typing import Any
 from flint import acb, arb, arb_mat, fmpq
 
 CHUNK = 1024  # terms of sums taken together
+MOST_NODES, MOST_PRODUCTS = 200_000, 200_000_000  # work that a certificate may ask for
 Use = dict[str, Any]  # the parameters a certificate gives for one bound
 _NUMBER = re.compile(r"[0-9]{1,60}(\.[0-9]{1,80})?([eE][+-]?[0-9]{1,3})?")
 
@@ -20,6 +21,7 @@ class Rejected(Exception):
 
 
 def need(condition: bool, text: str) -> None:
+    """Go on only if the condition is certain."""
     if not condition:
         raise Rejected(text)
 
@@ -27,7 +29,11 @@ def need(condition: bool, text: str) -> None:
 def exact(text: Any) -> arb:
     """A decimal number as the smallest ball around it."""
     need(isinstance(text, str) and bool(_NUMBER.fullmatch(text)), f"{text!r} is not a decimal number >= 0")
-    value = Fraction(text)
+    return rational(Fraction(text))
+
+
+def rational(value: Fraction) -> arb:
+    """The smallest ball around a fraction."""
     return arb(fmpq(value.numerator, value.denominator))
 
 
@@ -39,9 +45,11 @@ def given(use: Use, name: str, low: float = 0.0, high: float = 1e300) -> arb:
 
 
 def whole(use: Use, name: str, high: int) -> int:
+    """A parameter: a whole number, of that very type."""
     value = use.get(name)
-    need(type(value) is int and 0 < value <= high, f"parameter {name} = {value!r} must be a whole number in 1..{high}")
-    return int(value)  # type: ignore[arg-type]
+    if not (type(value) is int and 0 < value <= high):
+        raise Rejected(f"parameter {name} = {value!r} must be a whole number in 1..{high}")
+    return value
 
 
 def most(balls: Iterable[arb]) -> arb:

@@ -24,11 +24,13 @@ import privloss
 from privloss.adjacency import ADJACENCIES
 from privloss.answers import exact
 from privloss.certificates import search
-from privloss.certificates.balls import Rejected, Use
-from privloss.certificates.checker import FORMAT, DeltaBounds, Steps, check, delta_bounds, digest
-from privloss.certificates.claim import ball, crossing, decimal_text, end, fraction, lower_of, text, upper_of
+from privloss.certificates.balls import Rejected, Use, rational
+from privloss.certificates.checker import FORMAT, check, delta_bounds, digest
+from privloss.certificates.claim import crossing, decimal_text, end, lower_of, text, upper_of
+from privloss.certificates.methods.bounds import DeltaBounds
 from privloss.certificates.models import Model
-from privloss.certificates.pairs.samplers import Sides, plan_pairs
+from privloss.certificates.pairs.base import Steps
+from privloss.certificates.pairs.plan import Sides, plan_pairs
 from privloss.errors import InvalidInput, Unsupported
 from privloss.mechanisms.base import Plan
 from privloss.numerics import check as checks
@@ -36,7 +38,6 @@ from privloss.numerics.bound import Bound, Bounds
 
 _BITS = 96  # to start with, and log2 of the uses more
 _RAISES = 4  # times the precision is doubled
-_DIGITS = 24  # of the ends of a claim
 _ENOUGH = 1e-13  # relative width that needs no second method
 
 
@@ -189,7 +190,7 @@ class _Finder:
     # -- epsilon at a delta --
 
     def _epsilon(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        target, parameters = fraction(self.text), dict[str, Any]()
+        target, parameters = rational(Fraction(self.text)), dict[str, Any]()
         high = low = Fraction(0)
         attained = None
         known: dict[str, tuple[Use, DeltaBounds]] = {}
@@ -228,7 +229,7 @@ class _Finder:
 
     def _upper_end(self, steps: Steps, target: arb, known: Fraction) -> tuple[Use, DeltaBounds, Fraction]:
         """Parameters whose upper end is least; a Chernoff bound where another direction is known to be worse."""
-        floor = ball(known)
+        floor = rational(known)
         if known > 0 or self.guess.upper == 0:
             for make in (search.largest, search.chernoff):
                 with contextlib.suppress(search.Unaffordable, Rejected):
@@ -270,7 +271,7 @@ class _Finder:
     # -- delta at an epsilon --
 
     def _delta(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        x, parameters = fraction(self.text), dict[str, Any]()
+        x, parameters = rational(Fraction(self.text)), dict[str, Any]()
         level = math.log(max(self.guess.upper, 1e-300))
         high = low = arb(0)
         attained = None

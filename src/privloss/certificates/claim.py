@@ -7,10 +7,10 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from flint import arb, fmpq
+from flint import arb
 
-from privloss.certificates.balls import Rejected
-from privloss.certificates.checker import DeltaBounds
+from privloss.certificates.balls import Rejected, rational
+from privloss.certificates.methods.bounds import DeltaBounds
 
 _DIGITS = 24  # of the ends of a claim
 
@@ -36,7 +36,7 @@ def crossing(function: Callable[[arb], arb], target: arb, start: Fraction, up: b
         found = value.log() - goal
         return float(found.upper() if up else found.lower())
 
-    low, high = _bracket(excess, ball(start), up)
+    low, high = _bracket(excess, rational(start), up)
     if high[0] == 0:
         return Fraction(0)
     for _ in range(60):
@@ -78,23 +78,14 @@ def _settle(function: Callable[[arb], arb], target: arb, x: arb, up: bool) -> Fr
     step = Fraction(1, 10**_DIGITS) * max(end(x, up=True), Fraction(1, 10**6))
     value = end(x, up)
     for _ in range(80):
-        at = end(ball(value), up)
-        found = function(ball(at))
+        at = end(rational(value), up)
+        found = function(rational(at))
         if at == 0 and not up:
             return Fraction(0)
         if bool(found <= target) if up else bool(found > target):
             return at
         value, step = max(value + step if up else value - step, Fraction(0)), 2 * step
     raise Rejected("the end of the claim could not be settled")
-
-
-def ball(value: Fraction) -> arb:
-
-    return arb(fmpq(value.numerator, value.denominator))
-
-
-def fraction(text: str) -> arb:
-    return ball(Fraction(text))
 
 
 def end(x: arb, up: bool) -> Fraction:
@@ -109,15 +100,11 @@ def end(x: arb, up: bool) -> Fraction:
 
 
 def text(value: Fraction) -> str:
-    """The decimal, which is exact: all ends come from `_end`."""
-    exact_value = Context(prec=400).divide(Decimal(value.numerator), Decimal(value.denominator))
-    return (
-        format(exact_value.normalize(), "f")
-        if exact_value > Decimal("1e-30")
-        else format(exact_value.normalize(), "e").replace("e+", "e")
-        if value
-        else "0"
-    )
+    """The decimal, which is exact: all ends come from `end`."""
+    if value == 0:
+        return "0"
+    decimal = Context(prec=400).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return format(decimal, "f" if decimal > Decimal("1e-30") else "e")
 
 
 def decimal_text(value: float) -> str:

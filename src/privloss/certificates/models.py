@@ -14,9 +14,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
 from privloss.certificates.balls import Rejected, Use
-from privloss.certificates.checker import Mixture, Pair, Steps
-from privloss.certificates.pairs.densities import Density, Piece
-from privloss.certificates.pairs.samplers import Blend
+from privloss.certificates.pairs.base import Pair, Steps
+from privloss.certificates.pairs.piece import Piece
 
 _BENDS = np.geomspace(1e-3, 0.93, 14) * math.pi
 _DEEPEST = 4.0  # bend: e^(bend^2) times what the nodes miss must stay small
@@ -58,7 +57,7 @@ class Model:
 
     @property
     def dear(self) -> bool:
-        return any(isinstance(part, Density) for pair, _ in self.steps for part in parts_of(pair))
+        return any(part.pieces for pair, _ in self.steps for part in parts_of(pair))
 
     @cached_property
     def _saddles(self) -> dict[float, float]:
@@ -90,11 +89,10 @@ class Model:
         with ctx.workprec(ROUGH):
             for i, times, group in self.shown:
                 pair, path = self.steps[i][0], None
-                if isinstance(pair, Mixture):
-                    log, path = MixtureModel.of(pair, self.lost(times)).log_beyond(c, t)
-                elif isinstance(pair, Density):
-                    log, path = DensityModel.of(pair).log_beyond(c, t)
-                elif isinstance(pair, Blend):
+                model = model_of(pair, self.lost(times))
+                if model is not None:
+                    log, path = model.log_beyond(c, t)
+                elif pair.parts:
                     log, path = _blend_beyond(pair, c, t)
                 else:
                     value = pair.beyond(arb(c), arb(t), {})
@@ -105,31 +103,29 @@ class Model:
 
 
 def parts_of(pair: Pair) -> Iterator[Pair]:
-    if isinstance(pair, Blend):
-        for _, inner in pair.parts:
-            yield from parts_of(inner)
-    else:
+    """The pair, or all it is a blend of."""
+    for _, inner in pair.parts:
+        yield from parts_of(inner)
+    if not pair.parts:
         yield pair
 
 
 def _log_mgf(pair: Pair, c: float, lost: float | None = None) -> float:
-    if isinstance(pair, Blend):
+    if pair.parts:
         logs = [math.log(float(w)) + _log_mgf(inner, c) for w, inner in pair.parts if float(w) > 0]
         return float(np.logaddexp.reduce(logs))
-    if isinstance(pair, Mixture):
-        return MixtureModel.of(pair, lost).log_mgf(c)
-    if isinstance(pair, Density):
-        return DensityModel.of(pair).log_mgf(c)
-    return float(pair.line(arb(c), arb(0), 0, {})[0].real.log())
+    model = model_of(pair, lost)
+    return model.log_mgf(c) if model is not None else float(pair.line(arb(c), arb(0), 0, {})[0].real.log())
 
 
-def _blend_beyond(pair: Blend, c: float, t: float) -> tuple[float, Use]:
+def _blend_beyond(pair: Pair, c: float, t: float) -> tuple[float, Use]:
     """The path of the likeliest mixture serves all mixtures, that of the likeliest density all densities."""
     use: Use = {}
     total = -math.inf
     for w, inner in sorted(pair.parts, key=lambda part: -float(part[0])):
-        if float(w) > 0:
-            log, path = MODELS[type(inner)].of(inner).log_beyond(c, t)
+        model = model_of(inner)
+        if float(w) > 0 and model is not None:  # blends are made of mixtures and densities
+            log, path = model.log_beyond(c, t)
             total, use = float(np.logaddexp(total, math.log(float(w)) + log)), {**path, **use}
     return total, use
 
@@ -138,11 +134,7 @@ def _blend_beyond(pair: Blend, c: float, t: float) -> tuple[float, Use]:
 class DensityModel:
     """Pieces in doubles, on nodes of Gauss and Legendre."""
 
-    pair: Density
-
-    @classmethod
-    def of(cls, pair: Density) -> DensityModel:
-        return cls(pair)
+    pair: Pair
 
     def _sizes(self, c: float, t: float, bend: float, scale: float) -> float:
         """log of the sum of atoms, and of integrals of |density r^w| along bent paths."""
@@ -192,7 +184,7 @@ class MixtureModel:
     thin: float | None = None
 
     @classmethod
-    def of(cls, pair: Mixture, lost: float | None = None) -> MixtureModel:
+    def of(cls, pair: Pair, lost: float | None = None) -> MixtureModel:
         w, a, b = (np.array([float(t[i].mid()) for t in pair.triples]) for i in range(3))
         model = cls(w, a, b)
         return model if lost is None or model.bounded else replace(model, thin=model._thin(lost))
@@ -316,7 +308,11 @@ class MixtureModel:
         return use
 
 
-MODELS: dict[type[Pair], Any] = {Mixture: MixtureModel, Density: DensityModel}
+def model_of(pair: Pair, lost: float | None = None) -> MixtureModel | DensityModel | None:
+    """A view of a mixture (thinned so that e^lost is left out, if it may be) or of integrals; None of others."""
+    if pair.triples:
+        return MixtureModel.of(pair, lost)
+    return DensityModel(pair) if pair.pieces else None
 
 
 def _log_sum(terms: list[Any]) -> Any:

@@ -10,14 +10,11 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from flint import ctx
+from flint import arb
 
 from privloss.certificates.balls import Rejected, Use
-from privloss.certificates.checker import Mixture, Pair, Steps, Table
-from privloss.certificates.methods.residues import LaplacePair
-from privloss.certificates.models import ROUGH, MixtureModel, Model, parts_of
-from privloss.certificates.pairs.samplers import Blend
-from privloss.certificates.pairs.tables import DiscreteNormal
+from privloss.certificates.models import MixtureModel, Model, parts_of
+from privloss.certificates.pairs.base import Pair, Steps
 
 _GOAL = 28.0  # nats by which every error stays below delta
 _CHEAP, _DEAR = 60_000, 3_000  # nodes of a line that are affordable for closed forms, and for integrals
@@ -38,8 +35,8 @@ def _uses(model: Model, c: float, most: float, t: float, paths: dict[int, Use], 
     """The quadratures of all mixtures."""
     uses = {}
     for i, (pair, times) in enumerate(model.steps):
-        lost = None if isinstance(pair, Blend) else model.lost(times)
-        mixtures = [MixtureModel.of(part, lost) for part in parts_of(pair) if isinstance(part, Mixture)]
+        lost = None if pair.parts else model.lost(times)
+        mixtures = [MixtureModel.of(part, lost) for part in parts_of(pair) if part.triples]
         if mixtures:
             worst = max(mixtures, key=lambda m: m.reach)
             use = worst.use(c, most, t, 36 + math.log(times), paths.get(i, {}))
@@ -131,7 +128,7 @@ def _place(model: Model, eps: float, level: float) -> tuple[float, float, float]
 def lattice(model: Model, eps: float, log_delta: float) -> Use:
     """All losses on one lattice."""
     steps = model.steps
-    if not all(_has_atoms_only(pair) for pair, _ in steps):
+    if not all(pair.atoms_only for pair, _ in steps):
         raise Unaffordable
     gaps = sorted({x for pair, _ in steps for x in _gaps(pair)})
     h = _common(gaps)
@@ -143,8 +140,7 @@ def lattice(model: Model, eps: float, log_delta: float) -> Use:
     places = sum(int(gap[-1] / h) for gap in (_gaps(pair) for pair, _ in steps) if gap)
     if count * places > _LATTICE:
         # noise of the discrete Gaussian alone tells how soon the line has died down
-        with ctx.workprec(ROUGH):
-            spread = math.fsum(n * float(p.s / p.sigma) ** 2 for p, n in steps if isinstance(p, DiscreteNormal))
+        spread = math.fsum(n * float(p.mu_squared) for p, n in steps)
         height = model.k(c) - c * eps - math.log(c * h * min(c, 1.0)) - (log_delta - _GOAL)
         last = math.ceil(math.sqrt(2 * max(height, 1.0) / max(spread, 1e-300)) * length / (2 * math.pi)) + 1
         if last * places > _LATTICE or count > _CHEAP * 20:
@@ -153,12 +149,8 @@ def lattice(model: Model, eps: float, log_delta: float) -> Use:
     return use
 
 
-def _has_atoms_only(pair: Pair) -> bool:
-    return isinstance(pair, Table) and pair.atoms_only
-
-
 def _gaps(pair: Pair) -> list[float]:
-    losses = sorted(float(loss.mid()) for _, loss in pair.atoms)  # type: ignore[attr-defined]
+    losses = sorted(float(loss.mid()) for _, loss in pair.atoms)
     return [x - losses[0] for x in losses[1:] if x - losses[0] > 1e-12]
 
 
@@ -174,9 +166,10 @@ def _common(gaps: list[float]) -> float | None:
     return None
 
 
-def _most_from_density(pair: LaplacePair, times: int, log_delta: float) -> int:
+def _most_from_density(laplace: tuple[arb, arb, arb], times: int, log_delta: float) -> int:
     """How many of the losses come from the density but for a chance far below delta."""
-    share = min(max(1 - float(pair.up) - float(pair.down), 1e-300), 1.0)
+    e, up = float(laplace[0]), float(laplace[1])
+    share = min(max(1 - up - up * math.exp(-e), 1e-300), 1.0)
     for most in range(int(times * share), times):  # P[Bin(n, p) >= m] <= e^(-n KL(m/n, p)) (Chernoff)
         x = (most + 1) / times
         miss = (1 - x) * math.log((1 - x) / (1 - share)) if x < 1 else 0.0
@@ -189,9 +182,9 @@ def _outcomes(steps: Steps) -> float:
     """How many outcomes a plan has, told apart by counts."""
     total = 1
     for pair, times in steps:
-        if not _has_atoms_only(pair):
+        if not pair.atoms_only:
             return math.inf
-        total *= math.comb(times + len(pair.atoms) - 1, times)  # type: ignore[attr-defined]
+        total *= math.comb(times + len(pair.atoms) - 1, times)
         if total > 100 * _SUMS:
             return math.inf
     return total
@@ -200,9 +193,9 @@ def _outcomes(steps: Steps) -> float:
 def bits(steps: Steps, log_delta: float) -> int:
     """Bits besides the usual ones: sums of residues cancel, the more so the more orders they have."""
     pair, times = steps[0]
-    if len(steps) > 1 or type(pair) is not LaplacePair:
+    if len(steps) > 1 or pair.laplace is None:
         return 0
-    most = _most_from_density(pair, times, log_delta)
+    most = _most_from_density(pair.laplace, times, log_delta)
     return 8 * most if times * most <= _RESIDUES else 0
 
 
@@ -210,10 +203,10 @@ def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     """Parameters worth trying, the sharpest first."""
     pair, times = steps[0]
     alone = len(steps) == 1
-    if alone and times == 1 and type(pair) is Mixture:
+    if alone and times == 1 and pair.triples:
         yield {"method": "threshold", "reach": 2 * MixtureModel.of(pair).reach + 200.0}
-    if alone and type(pair) is LaplacePair:
-        most = _most_from_density(pair, times, log_delta)
+    if alone and pair.laplace is not None:
+        most = _most_from_density(pair.laplace, times, log_delta)
         if times * most <= _RESIDUES:
             yield {"method": "residues", "most": most}
     outcomes = _outcomes(steps)
@@ -224,7 +217,7 @@ def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     if _SUMS < outcomes <= 10 * _SUMS:
         makers.append(lambda: {"method": "sum"})
     makers.append(partial(line, plain, eps, log_delta))
-    if any(type(part) is Mixture for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out
+    if any(part.triples for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out
         makers += [partial(line, thinned, eps, log_delta), partial(line, thinned, eps, log_delta, _BLURRED)]
     makers.append(partial(line, plain, eps, log_delta, _BLURRED))
     for make in makers:

@@ -1,1 +1,1 @@
-"""Ways to read delta off a pair in ball arithmetic, other than the line."""
+"""Ways to bound delta of a plan from the moment generating functions of its pairs, in ball arithmetic."""

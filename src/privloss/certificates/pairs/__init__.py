@@ -1,1 +1,1 @@
-"""The pairs of a plan, for the checker: written anew, on purpose."""
+"""What one step tells about a record: pairs of output distributions in ball arithmetic, from step to plan."""

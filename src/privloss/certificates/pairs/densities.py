@@ -1,84 +1,18 @@
-"""Samples of pairs with a density, for the checker: integrals without a closed form, by FLINT's rigorous quadrature.
-
-A piece is an interval of outputs u on which Q has the density e^(a0 + a1 u + a2 u^2) and P/Q = e^(k u + k0). On a
-sample of rate q the ratio becomes r(u) = 1 - q + q e^(k u + k0); a piece contributes the integral of density * r^w to
-M(z), with w = z + 1 for ((1-q) Q + q P, Q) and w = -z for the other direction. docs/certificates.md, section 10.
-"""
+"""Samples of pairs with a density: pieces whose integrals FLINT's quadrature encloses, and atoms
+(docs/certificates.md, section 10)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 
 from flint import acb, arb
 
 from privloss.certificates.balls import Use, around, given, need, tail
-from privloss.certificates.checker import Pair, Table
-from privloss.certificates.pairs.tables import Outcomes, above
+from privloss.certificates.pairs.base import Pair, Table
+from privloss.certificates.pairs.outcomes import Outcomes, above, plain_rows
+from privloss.certificates.pairs.piece import Piece
 
 MOST_INTEGRALS = 10_000
-_CELLS = 512  # of a bound on the variation of a density
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One interval, in one direction."""
-
-    low: arb
-    high: arb
-    log_density: tuple[arb, arb, arb]
-    k: arb
-    k0: arb
-    rate: arb
-    forward: bool = True
-
-    def reversed(self) -> Piece:
-        return replace(self, forward=False)
-
-    def above_zero(self) -> Piece:
-        """The part of the interval where the loss of P against Q is positive, if it is 0 at one point of it."""
-        zero = -self.k0 / self.k
-        return replace(self, low=zero) if self.k > 0 else replace(self, high=zero)
-
-    def log_size(self, u: acb, z: acb, analytic: bool) -> acb:
-        """log of density * r^w."""
-        a0, a1, a2 = self.log_density
-        ratio = (1 - self.rate + self.rate * (self.k * u + self.k0).exp()).log(analytic)
-        return a0 + u * (a1 + u * a2) + (z + 1 if self.forward else -z) * ratio
-
-    def integral(self, z: acb) -> acb:
-        return acb.integral(lambda u, analytic: self.log_size(u, z, analytic).exp(), self.low, self.high)
-
-    def bent(self, c: arb, t: arb, bend: arb, scale: arb) -> arb:
-        """At least |integral| at c + iu for u >= t: on the path u + iv(u), v = bend (1 - e^(-scale (u - low)))
-        (1 - e^(-scale (high - u))), on the side of the axis where u arg r >= 0. As for mixtures the modulus is written
-        with conjugates, and |dy| <= 1 + v'^2/2."""
-        need(bool(bend * abs(self.k) < arb.pi()), "cut: the bend is too large for the zeros of the density")
-        side = bend if (self.k > 0) == self.forward else -bend
-
-        def size(u: acb, analytic: bool) -> acb:
-            left, right = (scale * (self.low - u)).exp(), (scale * (u - self.high)).exp()
-            v = acb(0, side) * (1 - left) * (1 - right)
-            slope = side * scale * (left * (1 - right) - right * (1 - left))
-            both = self.log_size(u + v, acb(c, t), analytic) + self.log_size(u - v, acb(c, -t), analytic)
-            return (both / 2).exp() * (1 + slope * slope / 2)
-
-        return acb.integral(size, self.low, self.high).real
-
-    def variation(self, c: arb) -> arb:
-        """The variation, with its jumps at both ends, of the tilted density over the loss, H = density r^w / |k p| with
-        p = q e^(ku + k0) / r: integration by parts bounds the integral at c + it by this over t."""
-        _, a1, a2 = self.log_density
-        power = c + 1 if self.forward else -c
-        width, total = (self.high - self.low) / _CELLS, arb(0)
-        for j in range(_CELLS):
-            u = (self.low + j * width).union(self.low + (j + 1) * width)
-            hit = self.rate * (self.k * u + self.k0).exp()
-            p = 1 / (1 + (1 - self.rate) / hit)
-            height = self.log_size(acb(u), acb(c), False).real.exp() / abs(self.k * p)
-            total += width * height * abs(a1 + 2 * a2 * u + power * self.k * p - self.k * (1 - p))
-            total += height if j in (0, _CELLS - 1) else 0
-        return total
 
 
 class Density(Pair):
@@ -86,13 +20,13 @@ class Density(Pair):
 
     def __init__(
         self,
-        atoms: list[tuple[arb, arb]],
+        atoms: Sequence[tuple[arb, arb]],
         pieces: list[Piece],
         infinite: arb,
         dropped: arb,
         missed: Callable[[arb], arb] = lambda c: arb(0),
     ) -> None:
-        self.atoms, self.pieces, self.infinite, self.dropped = atoms, pieces, infinite, dropped
+        self.atoms, self.pieces, self.infinite, self.dropped = list(atoms), pieces, infinite, dropped
         self.missed = missed
 
     def line(self, c: arb, step: arb, count: int, use: Use) -> list[acb]:
@@ -129,7 +63,7 @@ def folded_density(rows: Outcomes, piece: Piece, missed: Callable[[arb], arb] = 
     atoms = [atom for p, q in kept for atom in ((p, (p / q).log()), (q, (q / p).log()))]
     positive = piece.above_zero()
     both = Density(atoms, [positive, positive.reversed()], mixed.only_p, mixed.dropped_p, missed)
-    both.atoms.append((1 - both.mgf(acb(0)).real - mixed.only_p, arb(0)))
+    both.atoms = [*atoms, (1 - both.mgf(acb(0)).real - mixed.only_p, arb(0))]
     return both
 
 
@@ -145,4 +79,4 @@ def folded_hit(rate: arb, distance: arb) -> Density:
 
     normal = (-(2 * arb.pi()).log() / 2, arb(0), arb(-0.5))
     piece = Piece(distance / 2, end, normal, distance, -(distance**2) / 2, rate)
-    return folded_density(Outcomes([], arb(0), arb(0), arb(0), arb(0), "", False), piece, missed)
+    return folded_density(plain_rows([], ""), piece, missed)

@@ -1,37 +1,21 @@
-"""The pairs of a plan, for the checker: from the parsed plan file to steps in both directions.
+"""The pair of a step without its sampler, for the checker.
 
-Written anew in exact terms (balls) from the theorems, not from the engine's tables. `upper` dominates every pair of
-neighbours; `lower` is attained by some, where the two differ. docs/certificates.md, section 11, has the proofs.
+Written anew in exact terms (balls) from the theorems, not from the engine's tables. docs/certificates.md, section 11,
+has the proofs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from flint import acb, arb
 
-from privloss.certificates.balls import Rejected, Use, need, tail
-from privloss.certificates.checker import Normal, Pair, Steps, Table
-from privloss.certificates.methods.residues import LaplacePair, Pieces
-from privloss.certificates.pairs.tables import TABLES, Named, Outcomes, box_rows
-
-FORWARD, BACKWARD = "P against Q", "Q against P"
-Row = tuple[arb, arb]
-
-
-@dataclass(frozen=True)
-class Sides:
-    """Steps by direction; a symmetric plan has one direction only."""
-
-    upper: dict[str, Steps]
-    lower: dict[str, Steps]
-    theorems: tuple[str, ...]
-
-
-def refuse(text: str) -> Rejected:
-    return Rejected(f"plan: {text} has no certified pair")
+from privloss.certificates.balls import Use, need, tail
+from privloss.certificates.pairs.base import Named, Normal, Pair, Table, even
+from privloss.certificates.pairs.noise import Step, noise_and_size, ratio, refuse
+from privloss.certificates.pairs.piece import Piece
+from privloss.certificates.pairs.pieces import LaplacePair, Pieces, laplace_pair
+from privloss.certificates.pairs.tables import table_rows
 
 
 class Curve(Pair):
@@ -53,6 +37,12 @@ class TruncatedNormal(Pair):
         self.mass = 1 - 2 * tail(bound)
         self.infinite = (tail(-bound) - tail(mu - bound)) / self.mass
 
+    def piece(self) -> Piece | None:
+        """The output, whose mean is mu under Q."""
+        mu, mass = self.mu, self.mass * (2 * arb.pi()).sqrt()
+        log_density = (-mass.log() - mu * mu / 2, mu, arb(-0.5))
+        return Piece(mu - self.bound, self.bound, log_density, -mu, mu * mu / 2)
+
     def mgf(self, z: acb) -> acb:
         """Outputs x in [mu - bound, bound], loss mu^2/2 - mu x: completing the square moves the normal by -mu z."""
         root = arb(2).sqrt()
@@ -65,58 +55,48 @@ class TruncatedNormal(Pair):
         return 2 * top / t
 
 
-# -- no sampling -------------------------------------------------------------------------------------------------------
+def _gaussian(step: Step, adjacency: str) -> Named:
+    return even("Gaussian pair: N(s, 1) against N(0, 1)", Normal(ratio(step, "sigma", adjacency) ** 2))
 
 
-def distances(step: dict[str, Any], adjacency: str) -> tuple[arb, arb]:
-    """How far a record moves the sum when added and when replaced, in units of the noise."""
-    if "noise_multiplier" in step:
-        noise = arb(float(step["noise_multiplier"]))
-        need(noise > 0, "plan: without noise no finite epsilon can be certified")
-        return 1 / noise, 2 / noise
-    need(float(step["sigma"]) > 0, "plan: without noise no finite epsilon can be certified")
-    size = arb(float(step.get("sensitivity", 1.0))) / arb(float(step["sigma"]))
-    return (size / 2 if adjacency == "replace-one" else size), (size if adjacency == "replace-one" else 2 * size)
+def _gdp(step: Step, adjacency: str) -> Named:
+    return even("mu-GDP is dominated by N(mu, 1) against N(0, 1)", Normal(arb(float(step["mu"])) ** 2))
 
 
-def _gaussian(step: dict[str, Any], adjacency: str) -> Named:
-    add, replace = distances(step, adjacency)
-    pair = Normal((replace if adjacency == "replace-one" else add) ** 2)
-    return Named("Gaussian pair: N(s, 1) against N(0, 1)", (pair, pair), symmetric=True)
-
-
-def _gdp(step: dict[str, Any], adjacency: str) -> Named:
-    pair = Normal(arb(float(step["mu"])) ** 2)
-    return Named("mu-GDP is dominated by N(mu, 1) against N(0, 1)", (pair, pair), symmetric=True)
-
-
-def _zcdp(step: dict[str, Any], adjacency: str) -> Named:
+def _zcdp(step: Step, adjacency: str) -> Named:
     rho, slack = arb(float(step["rho"])), arb(float(step.get("delta", 0.0)))
-    pair, below = Curve(rho, slack), Normal(2 * rho)
     text = "rho-zCDP: log M(c) <= rho c (c+1); attained by the Gaussian"
-    return Named(text, (pair, pair), (below, below), symmetric=True)
+    return even(text, Curve(rho, slack), Normal(2 * rho))
 
 
-def _laplace(step: dict[str, Any], adjacency: str) -> Named:
-    need(float(step["scale"]) > 0, "plan: without noise no finite epsilon can be certified")
-    e = arb(float(step.get("sensitivity", 1.0))) / arb(float(step["scale"]))
-    pair = LaplacePair(e, arb(0.5), (-e / 2).exp() / 4)
-    return Named("Laplace pair: Lap(s) against Lap(0)", (pair, pair), symmetric=True)
+def _laplace(step: Step, adjacency: str) -> Named:
+    return even("Laplace pair: Lap(s) against Lap(0)", laplace_pair(ratio(step, "scale", adjacency)))
 
 
-def _exponential(step: dict[str, Any], adjacency: str) -> Named:
+def _exponential(step: Step, adjacency: str) -> Named:
     e = arb(float(step["epsilon"]))
-    if step.get("noise", "gumbel") != "gumbel" or e == 0:
-        return _box(step, adjacency)
     pair = LaplacePair(e, arb(0), 1 / (4 * (e / 2).sinh()))
     up = (1 - (-e / 2).exp()) / (1 - (-e).exp())  # losses e/2 and -e/2
     below = Table([(up, up * (-e / 2).exp()), (1 - up, (1 - up) * (e / 2).exp())])
-    return Named("bounded range: density e^(x/2) on [-e, e]; attained: two points", (pair, pair), (below, below), True)
+    return even("bounded range: density e^(x/2) on [-e, e]; attained: two points", pair, below)
 
 
-def _truncated_laplace(step: dict[str, Any], adjacency: str) -> Named:
-    b = arb(float(step["scale"]))
-    s, bound = arb(float(step.get("sensitivity", 1.0))) / b, arb(float(step["bound"])) / b
+def _noisy_max(step: Step, adjacency: str) -> Named:
+    """Hazard rates of at most 1 make the Laplace pair dominate (docs/certificates.md, section 11, (c)). Attained by two
+    candidates e/2 apart, in units of the noise, one way and then the other: the one behind wins with the probability
+    that the difference of two noises exceeds e/2."""
+    noise = step.get("noise", "gumbel")
+    if noise == "gumbel":
+        return _exponential(step, adjacency)
+    e = arb(float(step["epsilon"]))
+    behind = (-e / 2).exp() / 2 if noise == "exponential" else (2 + e / 2) * (-e / 2).exp() / 4
+    below = Table([(1 - behind, behind), (behind, 1 - behind)])
+    return even("noisy max: Laplace pair of ratio e; attained: two candidates", laplace_pair(e), below)
+
+
+def _truncated_laplace(step: Step, adjacency: str) -> Named:
+    s, b = ratio(step, "scale", adjacency), noise_and_size(step, "scale", adjacency)[0]
+    bound = arb(float(step["bound"])) / arb(b)
     need(s < 2 * bound, "plan: truncated supports do not meet")
     mass = 2 * (1 - (-bound).exp())
     rows = []
@@ -129,53 +109,34 @@ def _truncated_laplace(step: dict[str, Any], adjacency: str) -> Named:
         low, high = s - 2 * bound, 2 * bound - s
         hidden = (1 - (-bound).exp() + 1 - (bound - s).exp()) / mass
     pair = Pieces(rows, [(low, high, arb(0.5), (-s / 2).exp() / (2 * mass))], hidden)
-    return Named("truncated Laplace pair; infinite loss where supports differ", (pair, pair), symmetric=True)
+    return even("truncated Laplace pair; infinite loss where supports differ", pair)
 
 
-def _truncated_gaussian(step: dict[str, Any], adjacency: str) -> Named:
-    sigma = arb(float(step["sigma"]))
-    mu, bound = arb(float(step.get("sensitivity", 1.0))) / sigma, arb(float(step["bound"])) / sigma
+def _truncated_gaussian(step: Step, adjacency: str) -> Named:
+    mu, sigma = ratio(step, "sigma", adjacency), noise_and_size(step, "sigma", adjacency)[0]
+    bound = arb(float(step["bound"])) / arb(sigma)
     need(mu < 2 * bound, "plan: truncated supports do not meet")
-    pair = TruncatedNormal(mu, bound)
-    return Named("truncated Gaussian pair; infinite loss where supports differ", (pair, pair), symmetric=True)
+    return even("truncated Gaussian pair; infinite loss where supports differ", TruncatedNormal(mu, bound))
 
 
-def _table(step: dict[str, Any], adjacency: str) -> Named:
-    return TABLES[step["mechanism"]](step).named()
-
-
-def _box(step: dict[str, Any], adjacency: str) -> Named:
-    """Any epsilon-DP mechanism would do; that this one is as bad as the worst of them is not claimed."""
-    one = arb(1)
-    nothing = Table([(one, one)])
-    named = box_rows({"epsilon": step["epsilon"]}).named()
-    return Named(named.theorem, named.pairs, (nothing, nothing), True)
-
-
-_KINDS: dict[str, Callable[[dict[str, Any], str], Named]] = {
+_KINDS: dict[str, Callable[[Step, str], Named]] = {
     "gaussian": _gaussian,
     "gdp": _gdp,
     "zcdp": _zcdp,
     "laplace": _laplace,
     "exponential": _exponential,
-    "noisy-max": _exponential,
+    "noisy-max": _noisy_max,
     "truncated-laplace": _truncated_laplace,
     "truncated-gaussian": _truncated_gaussian,
-    **dict.fromkeys(TABLES, _table),
 }
 
 
-def unsampled(step: dict[str, Any], adjacency: str) -> Named:
+def unsampled(step: Step, adjacency: str) -> Named:
     """The pair of a step without its sampler."""
+    rows = table_rows(step, adjacency)
+    if rows is not None:
+        return rows.named()
     kind = step["mechanism"]
     if kind not in _KINDS:
         raise refuse(repr(kind))
     return _KINDS[kind](step, adjacency)
-
-
-def table_rows(step: dict[str, Any]) -> Outcomes | None:
-    """The outcomes of a step that has finitely many; None for others."""
-    kind = step["mechanism"]
-    if kind == "noisy-max" and step.get("noise", "gumbel") != "gumbel":
-        return box_rows({"epsilon": step["epsilon"]})
-    return TABLES[kind](step) if kind in TABLES else None

@@ -1,0 +1,66 @@
+"""The pairs of a whole plan, for the checker: from the plan file to steps in both directions.
+
+`upper` dominates every pair of neighbours; `lower` is attained by some, where the two differ. This is the one place
+where the checker reads a plan: it shares the parser with the engine, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privloss.adjacency import REPLACE_ONE
+from privloss.certificates.balls import Rejected, need
+from privloss.certificates.pairs.base import Named, Steps
+from privloss.certificates.pairs.gaussian import GAUSSIAN
+from privloss.certificates.pairs.noise import Step
+from privloss.certificates.pairs.other import sampled
+from privloss.certificates.pairs.unsampled import unsampled
+from privloss.mechanisms.base import Plan
+
+FORWARD, BACKWARD = "P against Q", "Q against P"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Steps by direction; a symmetric plan has one direction only."""
+
+    upper: dict[str, Steps]
+    lower: dict[str, Steps]
+    theorems: tuple[str, ...]
+
+
+def plan_pairs(data: Any, adjacency: Any) -> Sides:
+    """The steps of a plan file under an adjacency (one of the plan format's)."""
+    try:
+        plan = Plan.from_dict({**data, "adjacency": adjacency} if isinstance(data, dict) else data)
+    except ValueError as problem:
+        raise Rejected(f"plan: {problem}") from None
+    named = [(_named(mechanism.to_dict(), adjacency), times) for mechanism, times in plan.steps]
+    uneven = sum(times for n, times in named if not n.symmetric)
+    mixed_up = adjacency == REPLACE_ONE and uneven > 1
+    need(not mixed_up, "plan: roles of neighbours may swap; uneven pairs cannot be composed")
+    upper, lower = _directions(named, attained=False), _directions(named, attained=True)
+    if uneven == 0:
+        del upper[BACKWARD]
+        if all(n.attained is None for n, _ in named):
+            del lower[BACKWARD]
+    return Sides(upper, lower, tuple(dict.fromkeys(n.theorem for n, _ in named)))
+
+
+def _directions(named: list[tuple[Named, int]], attained: bool) -> dict[str, Steps]:
+    found: dict[str, Steps] = {}
+    for i, name in enumerate((FORWARD, BACKWARD)):
+        found[name] = [(((n.attained if attained else None) or n.pairs)[i], times) for n, times in named]
+    return found
+
+
+def _named(step: Step, adjacency: str) -> Named:
+    sampling = step.get("sampling")
+    if sampling is None:
+        return unsampled(step, adjacency)
+    if step["mechanism"] == "gdp":  # any mu-GDP mechanism is dominated by the Gaussian with sigma = 1/mu
+        step = {"mechanism": "gaussian", "sigma": 1.0, "sensitivity": step["mu"], "sampling": sampling}
+    if step["mechanism"] == "gaussian":
+        return GAUSSIAN[sampling["scheme"]](step, sampling, adjacency)
+    return sampled(step, sampling, adjacency)
