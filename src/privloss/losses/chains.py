@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from privloss.numerics import check
-from privloss.numerics.arrays import numbers, plain, rounded_up
+from privloss.numerics.arrays import numbers, plain
+from privloss.numerics.floats import rounded_up
 
 
 def pure(epsilon: Any, people: int) -> Any:

@@ -1,4 +1,4 @@
-"""Arguments that may be one number or an array of numbers, and results rounded in a stated direction.
+"""Arguments that may be one number or an array of numbers.
 
 >>> numbers("delta", [0.1, 0.5], low=0, high=1)
 array([0.1, 0.5])
@@ -18,7 +18,7 @@ import numpy as np
 
 from privloss.errors import InvalidInput
 from privloss.numerics import check
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import Real
 
 
 def numbers(name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, above: bool = False) -> Real:
@@ -55,15 +55,3 @@ def together(**arrays: Real) -> tuple[Real, ...]:
         told = ", ".join(f"{name} has {shape[0]}" for name, shape in shapes.items())
         raise InvalidInput(f"{told} entries: must be equally many, or single numbers.")
     return tuple(np.broadcast_arrays(*arrays.values()))
-
-
-def rounded_up(values: Any, roundings: Any) -> Any:
-    """Raised by as many relative roundings as the computation of a positive result may have made."""
-    raised = np.asarray(values) * (1 + 2 * np.asarray(roundings) * UNIT)
-    # the last step moves numbers so small that a relative step would not
-    return np.where((np.asarray(roundings) > 0) & (raised > 0), np.nextafter(raised, np.inf), raised)
-
-
-def rounded_down(values: Any, roundings: Any) -> Any:
-    """Lowered likewise."""
-    return np.asarray(values) * (1 - 2 * roundings * UNIT)

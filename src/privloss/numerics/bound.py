@@ -21,7 +21,10 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, overload
 
+import numpy as np
+
 from privloss.errors import InvalidInput
+from privloss.numerics.floats import next_down, next_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,8 @@ class Bound:
         if not isinstance(other, Bound):
             return NotImplemented
         return Bound(
-            _down(self.lower + other.lower),
-            _up(self.upper + other.upper),
+            next_down(self.lower + other.lower),
+            next_up(self.upper + other.upper),
             method=" + ".join(dict.fromkeys((self.method, other.method))),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
@@ -101,7 +104,7 @@ class Bound:
             raise InvalidInput(f"factor = {factor!r}: a bound is scaled only by a finite number >= 0.")
         if factor == 0:
             return Bound(0.0, 0.0, self.method, self.notes)
-        return Bound(_down(self.lower * factor), _up(self.upper * factor), self.method, self.notes)
+        return Bound(next_down(self.lower * factor), next_up(self.upper * factor), self.method, self.notes)
 
     __rmul__ = __mul__
 
@@ -128,14 +131,6 @@ def _shorten(value: float, digits: int, rounding: str) -> str:
     text = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
     exponent = text.adjusted()
     return format(text, "f") if -5 <= exponent < 17 else format(text.normalize(), "e")
-
-
-def _up(value: float) -> float:
-    return math.nextafter(value, math.inf)
-
-
-def _down(value: float) -> float:
-    return math.nextafter(value, -math.inf)
 
 
 def exactly(value: float, method: str = "", notes: tuple[str, ...] = ()) -> Bound:
@@ -185,8 +180,6 @@ class Bounds(Sequence[Bound]):
         return hash(self._items)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        import numpy as np
-
         return np.array(self.upper, dtype=dtype)
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -31,9 +31,9 @@ from privloss.mechanisms.approx_dp import ApproxDP
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.mechanisms.pure_dp import PureDP
 from privloss.numerics import check
-from privloss.numerics.arrays import counts, numbers, plain, rounded_up, together
+from privloss.numerics.arrays import counts, numbers, plain, together
 from privloss.numerics.bound import Bound, Bounds
-from privloss.numerics.floats import Real
+from privloss.numerics.floats import Real, padded_down, rounded_up
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def _rest(steps: _Steps, delta: Any) -> Real:
     """delta' = delta - sum delta_j, rounded down."""
     target = numbers("delta", delta, low=0, high=1, above=True)
     used = rounded_up(steps.total(np.zeros_like(steps.epsilons) + steps.deltas), 2)
-    rest = np.where(used > 0, (target - used) * (1 - 1e-15), target)
+    rest = np.where(used > 0, padded_down(target - used, 1e-15), target)
     if np.any(rest <= 0):
         raise InvalidInput(f"delta = {delta!r}: must exceed the sum of the deltas, {float(np.max(used)):g}.")
     return np.asarray(rest)
@@ -170,12 +170,20 @@ def _box(eps: float, delta: float) -> Mechanism:
     return PureDP(eps) if delta == 0 else ApproxDP(eps, delta)
 
 
+@overload
+def optimal_epsilon(epsilons: Any, deltas: Any = 0.0, *, delta: float, count: int = 1) -> Bound: ...
+@overload
+def optimal_epsilon(epsilons: Any, deltas: Any = 0.0, *, delta: Any, count: Any = 1) -> Bound | Bounds: ...
 def optimal_epsilon(epsilons: Any, deltas: Any = 0.0, *, delta: Any, count: Any = 1) -> Bound | Bounds:
     """The optimal composition theorem (Kairouz, Oh, Viswanath 2015): the least epsilon at this delta, no less is true
     of every such composition. Heterogeneous compositions too (Murtagh, Vadhan 2016), to the digits of the interval."""
     return _each_count(epsilons, deltas, count, lambda plan: plan.epsilon(delta))
 
 
+@overload
+def optimal_delta(epsilons: Any, deltas: Any = 0.0, *, epsilon: float, count: int = 1) -> Bound: ...
+@overload
+def optimal_delta(epsilons: Any, deltas: Any = 0.0, *, epsilon: Any, count: Any = 1) -> Bound | Bounds: ...
 def optimal_delta(epsilons: Any, deltas: Any = 0.0, *, epsilon: Any, count: Any = 1) -> Bound | Bounds:
     """The same theorem the other way: the least delta at this epsilon."""
     return _each_count(epsilons, deltas, count, lambda plan: plan.delta(epsilon))

@@ -20,9 +20,9 @@ import numpy as np
 from privloss.answers import moments
 from privloss.errors import InvalidInput
 from privloss.numerics import check
-from privloss.numerics.arrays import numbers, plain, rounded_down, rounded_up, together
+from privloss.numerics.arrays import numbers, plain, together
 from privloss.numerics.contour.transform import log_kappa
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import SMALLEST, Real, raised, rounded_down, rounded_up
 from privloss.theorems import optimal_conversion
 
 FORMS = ("infimum", "simple")
@@ -53,7 +53,7 @@ def zcdp_to_delta(rho: Any, *, epsilon: Any, form: str = "infimum") -> Any:
     if form == "infimum":
         return _each(lambda r, e: _exp_up(moments.log_delta_upper(_parabola(r), None, e)), rhos, eps)
     exponent = (eps - rhos) ** 2 / (4 * np.maximum(rhos, 1e-300))
-    bound = np.exp(-rounded_down(exponent, 8)) * (1 + 4 * UNIT) + 5e-324
+    bound = raised(np.exp(-rounded_down(exponent, 8)), 4) + SMALLEST
     return plain(np.where(rhos > 0, np.minimum(bound, 1.0), np.where(eps > 0, 0.0, 1.0)))
 
 
@@ -65,7 +65,7 @@ def moments_to_delta(log_mgf: float, *, t: float, epsilon: float) -> float:
 
 
 def _parabola(rho: float) -> Callable[[Real], Real]:
-    return lambda t: np.asarray(t * (t + 1) * rho * (1 + 4 * UNIT))
+    return lambda t: np.asarray(raised(t * (t + 1) * rho, 4))
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def hoeffding_log_mgf(t: Any, mean: Any, bound: Any) -> Any:
     """Lem. hoeffding: log E[e^(tZ)] <= t E[Z] + t^2 bound^2 / 2 for |Z| <= bound."""
     at, centre, width = numbers("t", t), numbers("mean", mean), numbers("bound", bound, low=0)
     value = at * centre + (at * width) ** 2 / 2
-    return plain(value + 8 * UNIT * (np.abs(at * centre) + (at * width) ** 2))
+    return plain(raised(value, 8, np.abs(at * centre) + (at * width) ** 2))
 
 
 # -- Renyi to approximate DP -------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def renyi_to_delta(alpha: Any, divergence: Any, *, epsilon: float, form: str = "
     orders, values = _curve(alpha, divergence)
     eps, c = check.number("epsilon", epsilon, low=0), orders - 1
     if form == "simple":
-        logs = c * (values - eps) + 8 * UNIT * c * (values + eps)
+        logs = raised(c * (values - eps), 8, c * (values + eps))
         return min(_exp_up(float(np.min(logs))), 1.0)
     infimum = _exp_up(moments.log_delta_upper(_table(orders, values), c, eps))
     if form == "infimum":
@@ -178,7 +178,7 @@ def renyi_to_epsilon(alpha: Any, divergence: Any, *, delta: float, form: str = "
 
 
 def _table(orders: Real, values: Real) -> Callable[[Real], Real]:
-    return lambda _: np.asarray((orders - 1) * values * (1 + 4 * UNIT))
+    return lambda _: np.asarray(raised((orders - 1) * values, 4))
 
 
 def _curve(alpha: Any, divergence: Any) -> tuple[Real, Real]:
@@ -196,4 +196,4 @@ def _each(answer: Callable[[float, float], float], a: Real, b: Real) -> Any:
 
 
 def _exp_up(log: float) -> float:
-    return min(math.exp(min(log, 0.0)) * (1 + 4 * UNIT * (1 + abs(log))) + 5e-324, 1.0)
+    return min(raised(math.exp(min(log, 0.0)), 4 * (1 + abs(log))) + SMALLEST, 1.0)

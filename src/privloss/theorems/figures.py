@@ -58,7 +58,7 @@ def composition_figure(
             "advanced, 2010 form": composition.advanced_2010(epsilon, delta=delta, count=n),
             "advanced": composition.advanced_pure(epsilon, delta=delta, count=n),
             "CDP": conversion.zcdp_to_epsilon(rho, delta=delta),
-            "optimal": float(composition.optimal_epsilon(epsilon, delta=delta, count=n)),  # type: ignore[arg-type]
+            "optimal": composition.optimal_epsilon(epsilon, delta=delta, count=n).upper,
             "exact, Laplace noise": (Laplace(1 / epsilon) * n).epsilon(delta).upper,
             "Gaussian": gaussian_epsilon(delta, sensitivity=math.sqrt(n), sigma=sigma).upper,
         }

@@ -18,8 +18,8 @@ from privloss.errors import InvalidInput
 from privloss.losses.chains import approx, pure, zcdp
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.numerics import check
-from privloss.numerics.arrays import numbers, plain, rounded_up, together
-from privloss.numerics.floats import UNIT
+from privloss.numerics.arrays import numbers, plain, together
+from privloss.numerics.floats import UNIT, rounded_up
 
 __all__ = ["approx", "log_mean", "mixture", "plan", "pure", "renyi_triangle", "zcdp", "zcdp_triangle"]
 Curve = Callable[[float], float]  # Renyi divergence by order

@@ -16,7 +16,7 @@ from typing import Any
 
 from privloss.errors import InvalidInput
 from privloss.numerics import check
-from privloss.numerics.arrays import rounded_down
+from privloss.numerics.floats import padded_up, rounded_down
 
 _MOST_PEOPLE = 100
 
@@ -48,18 +48,7 @@ def fingerprinting(values: Sequence[Any], people: int) -> Fraction:
     n = check.count("people", people)
     if n > _MOST_PEOPLE:
         raise InvalidInput(f"people = {people!r}: exact enumeration is for at most {_MOST_PEOPLE}.")
-    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
-        raise InvalidInput(f"values = {values!r}: must be a list of numbers.")
-    if len(values) not in (2**n, n + 1):
-        raise InvalidInput(f"values has {len(values)} entries: must be 2^n = {2**n} or n+1 = {n + 1}.")
-    if any(isinstance(v, bool) or not isinstance(v, (int, float, Fraction)) or not 0 <= float(v) <= 1 for v in values):
-        raise InvalidInput(f"values = {values!r}: every value must be a number between 0 and 1.")
-    answers = [Fraction(v) for v in values]
-    ones = list(range(n + 1)) if len(values) == n + 1 else [x.bit_count() for x in range(2**n)]
-    weight = [comb(n, s) for s in ones] if len(values) == n + 1 else [1] * len(ones)
-    sums = [Fraction(0)] * (n + 1)  # sum of f over inputs with s ones
-    for value, s, w in zip(answers, ones, weight, strict=True):
-        sums[s] += value * w
+    sums = _sums_by_ones(_fractions(values, n), n)
     # E[(f(X) - P)(sum X - nP)]: the part with -P vanishes in expectation over X for every P ... kept, to be exact
     correlation = Fraction(0)
     for s in range(n + 1):
@@ -75,6 +64,27 @@ def fingerprinting(values: Sequence[Any], people: int) -> Fraction:
     return correlation + error
 
 
+def _fractions(values: Sequence[Any], n: int) -> list[Fraction]:
+    """The values of f, checked."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise InvalidInput(f"values = {values!r}: must be a list of numbers.")
+    if len(values) not in (2**n, n + 1):
+        raise InvalidInput(f"values has {len(values)} entries: must be 2^n = {2**n} or n+1 = {n + 1}.")
+    if any(isinstance(v, bool) or not isinstance(v, (int, float, Fraction)) or not 0 <= float(v) <= 1 for v in values):
+        raise InvalidInput(f"values = {values!r}: every value must be a number between 0 and 1.")
+    return [Fraction(v) for v in values]
+
+
+def _sums_by_ones(answers: Sequence[Fraction], n: int) -> list[Fraction]:
+    """The sum of f over all inputs with s ones, for s = 0, ..., n."""
+    if len(answers) == n + 1:
+        return [comb(n, s) * value for s, value in enumerate(answers)]
+    sums = [Fraction(0)] * (n + 1)
+    for x, value in enumerate(answers):
+        sums[x.bit_count()] += value
+    return sums
+
+
 def _beta(a: int, b: int) -> Fraction:
     """The integral of p^a (1-p)^b over [0, 1]."""
     return Fraction(math.factorial(a) * math.factorial(b), math.factorial(a + b + 1))
@@ -87,4 +97,4 @@ def indistinguishable_mean(mean: float, mean_absolute: float, bound: float, epsi
     slack = check.number("delta", delta, low=0, high=1)
     growth = math.expm1(eps) if eps < 709 else math.inf
     value = centre + (growth * spread if spread > 0 else 0.0) + 2 * slack * width
-    return min(value + 1e-15 * (abs(centre) + abs(value)), width)
+    return min(padded_up(value, 1e-15, abs(centre) + abs(value)), width)

@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import SMALLEST, UNIT, Real, lowered, raised
 from privloss.numerics.stable import exp_minus_1_minus
 
 METHOD = "optimal conversion from one Renyi order (Asoodeh et al. 2020)"
@@ -61,7 +61,7 @@ def epsilon_upper(alpha: float, divergence: float, delta_target: float) -> float
     target = check.number("delta", delta_target, low=0, high=1, above=True)
 
     def excess(eps: float) -> float:
-        return math.log(max(_upper(order, limit, eps), 5e-324)) - math.log(target)
+        return math.log(max(_upper(order, limit, eps), SMALLEST)) - math.log(target)
 
     if excess(0.0) <= 0:
         return 0.0
@@ -81,7 +81,7 @@ def _upper(alpha: float, limit: float, eps: float) -> float:
     if limit == 0:
         return 0.0
     if _sure(alpha, limit, eps):
-        return min(-math.expm1(eps - limit) + 16 * UNIT * (2 + limit + eps), 1.0)
+        return min(raised(-math.expm1(eps - limit), 16, 2 + limit + eps), 1.0)
     log_w = _best_log_w(alpha, limit, eps)
     return min(float(_dual(alpha, limit, eps, np.array([log_w]))[0]), _without_multiplier(alpha, limit, eps), 1.0)
 
@@ -90,7 +90,7 @@ def _without_multiplier(alpha: float, limit: float, eps: float) -> float:
     """w = 0: Prop. cdp2adp, kappa(c) e^(c (D - eps))."""
     c = alpha - 1
     log = c * (limit - eps) - math.log(alpha) - c * math.log1p(1 / c)
-    return math.exp(min(log + 16 * UNIT * (4 + c * (limit + eps) + abs(log)), 0.0)) + 5e-324
+    return math.exp(min(raised(log, 16, 4 + c * (limit + eps) + abs(log)), 0.0)) + SMALLEST
 
 
 def _lower(alpha: float, limit: float, eps: float) -> float:
@@ -98,17 +98,18 @@ def _lower(alpha: float, limit: float, eps: float) -> float:
     if limit == 0:
         return 0.0
     if _sure(alpha, limit, eps):
-        return max(-math.expm1(eps - limit) - 16 * UNIT * (2 + limit + eps), 0.0)
+        return max(lowered(-math.expm1(eps - limit), 16, 2 + limit + eps), 0.0)
     # without the second term of the constraint p - e^eps q would peak here
     peak = min((alpha - 1) * limit - alpha * eps + alpha * math.log1p(-1 / alpha), 0.0)
     low, high, best = max(-690.0, peak - 80.0), -1e-9, 0.0
     for _ in range(9):
         log_q = np.linspace(low, high, 25)
-        value = _largest_p(alpha, limit, log_q) - np.exp(np.minimum(eps + log_q, 700.0)) * (1 + 8 * UNIT * (2 + eps))
+        under_q = raised(np.exp(np.minimum(eps + log_q, 700.0)), 8 * (2 + eps))
+        value = _largest_p(alpha, limit, log_q) - under_q
         at = int(np.argmax(value))
         best = max(best, float(value[at]))
         low, high = float(log_q[max(at - 1, 0)]), float(log_q[min(at + 1, 24)])
-    return best * (1 - 8 * UNIT)
+    return lowered(best, 8)
 
 
 def _best_log_w(alpha: float, limit: float, eps: float) -> float:
@@ -151,20 +152,16 @@ def _dual(alpha: float, limit: float, eps: float, log_w: Real) -> Real:
         value = np.where(near, rising, lam_m - w * (1 - np.exp(log_x1) * c / alpha))
         # d(tilt)/dL = c (e^(cL) - e^-L)
         moved = w / alpha * c * np.abs(np.exp(c * np.where(near, fall, 0.0)) - np.exp(-fall)) * wobble
-        value = (
-            value
-            + lam_m * extra
-            + moved
-            + 16 * UNIT * w * (1 + np.abs(tilt) / alpha) * np.where(near, np.abs(tilt), 1.0)
-        )
+        size = w * (1 + np.abs(tilt) / alpha) * np.where(near, np.abs(tilt), 1.0)
+        value = raised(value + lam_m * extra + moved, 16, size)
     bad = np.isnan(value) | (log_x1 >= log_x2) | (log_w < -700) | (log_lam + wish < -700)
-    return np.asarray(np.where(bad, np.inf, np.maximum(value, 5e-324)))
+    return np.asarray(np.where(bad, np.inf, np.maximum(value, SMALLEST)))
 
 
 def _largest_p(alpha: float, limit: float, log_q: Real) -> Real:
     """A large p >= q that certainly satisfies the constraint, by halving in log p: the moment rises in p >= q."""
     most = (alpha - 1) * limit
-    wish = most - 8 * UNIT * (alpha * (2 + np.abs(log_q)) + most)
+    wish = lowered(most, 8, alpha * (2 + np.abs(log_q)) + most)
     log_rest_q = np.log(-np.expm1(log_q))
     low, high = log_q.copy(), np.zeros_like(log_q)
     for _ in range(60):
@@ -173,4 +170,4 @@ def _largest_p(alpha: float, limit: float, log_q: Real) -> Real:
         moment = np.logaddexp(alpha * middle + (1 - alpha) * log_q, alpha * rest + (1 - alpha) * log_rest_q)
         fits = moment <= wish
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return np.asarray(np.exp(low) * (1 - 8 * UNIT))
+    return np.asarray(lowered(np.exp(low), 8))

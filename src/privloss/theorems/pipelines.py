@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from privloss.numerics import check
+from privloss.numerics.floats import raised
 from privloss.theorems import composition, conversion, group, subsampling
 from privloss.theorems.gaussian_dp import gaussian_epsilon
 
@@ -47,7 +48,7 @@ def through_renyi_dp(
     sigma = check.number("noise_multiplier", noise_multiplier, low=0, above=True)
     p, count = check.number("rate", rate, low=0, high=1), check.count("steps", steps)
     rho = conversion.gaussian_zcdp(1.0, sigma)
-    curve = [count * subsampling.renyi_poisson(a, p, lambda k: rho * k) * (1 + 1e-15) for a in orders]
+    curve = [raised(count * subsampling.renyi_poisson(a, p, lambda k: rho * k), 10) for a in orders]
     return conversion.renyi_to_epsilon(list(orders), curve, delta=delta)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 from privloss.numerics.stable import exp_or_inf, log1p_polar
 
 _BLURS = (3e-3, 4e-4)  # deviation of the blur, in units of 1/c: costs about its square, relative to delta
@@ -92,9 +92,8 @@ def log_delta(law: Law, eps0: float, people: int) -> tuple[float, float]:
     low, high = log_positive_part(law, people)
     if high == -math.inf:
         return low, high
-    rounding = 8 * UNIT * (2 + eps0 + math.log(people))
-    shift = eps0 - math.log(people)
-    return low + shift - rounding - 4 * UNIT * abs(low), high + shift + rounding + 4 * UNIT * abs(high)
+    shift, size = eps0 - math.log(people), 2 + eps0 + math.log(people)
+    return lowered(lowered(low + shift, 8, size), 4, abs(low)), raised(raised(high + shift, 8, size), 4, abs(high))
 
 
 def log_positive_part(law: Law, people: int) -> tuple[float, float]:
@@ -121,7 +120,7 @@ def log_positive_part(law: Law, people: int) -> tuple[float, float]:
         alone = log_all + math.log(people * float(values[0]))
         slack = log_all_error + 16 * UNIT * (1 + abs(alone))
         low, high = float(np.logaddexp(low, alone - slack)), float(np.logaddexp(high, alone + slack))
-    return low - 8 * UNIT, high + 8 * UNIT
+    return lowered(low, 8, 1.0), raised(high, 8, 1.0)
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def _line_sum(law: _Sum) -> tuple[float, float]:
     c, n = law.tilt(), law.people
     k, slack = law.cumulant(c)
     if n * k - math.log(c) < _HOPELESS:  # x_+ <= e^(cx)/(e c) will do
-        return -math.inf, n * (k + slack) - math.log(c) - 1 + 16 * UNIT * abs(n * k - math.log(c))
+        return -math.inf, raised(n * (k + slack) - math.log(c) - 1, 16, abs(n * k - math.log(c)))
     wrap, log_wrap = _period(law, c, k, slack)
     for wish in _BLURS:
         blur = max(wish, _REACH * wrap / (2 * math.pi * _MOST_NODES))
@@ -205,7 +204,7 @@ def _period(law: _Sum, c: float, k: float, slack: float) -> tuple[float, float]:
     )
     forward = math.log(2 * wrap) - 1 + ahead - wrap / 2 - math.log(-math.expm1(-wrap / 2))
     back = math.log(wrap / (1 + r)) - 1 + behind - r * wrap - math.log(-math.expm1(-r * wrap))
-    return wrap, float(np.logaddexp(forward, back)) + 1e-9
+    return wrap, padded_up(float(np.logaddexp(forward, back)), 1e-9, 1.0)
 
 
 @dataclass(frozen=True)
@@ -263,7 +262,7 @@ def _with_summation(total: _Total, values: Any, densities: Any) -> _Total:
     few = 64 * UNIT
     return _Total(
         total.value,
-        total.error * (1 + 1e-9) + few * float(values.sum()),
+        padded_up(total.error, 1e-9) + few * float(values.sum()),
         total.density,
-        total.density_error * (1 + 1e-9) + few * float(densities.sum()),
+        padded_up(total.density_error, 1e-9) + few * float(densities.sum()),
     )

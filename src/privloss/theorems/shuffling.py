@@ -19,9 +19,8 @@ import math
 
 from privloss.errors import InvalidInput
 from privloss.numerics import check
-from privloss.numerics.arrays import rounded_up
 from privloss.numerics.bound import Bound
-from privloss.numerics.floats import UNIT
+from privloss.numerics.floats import log_raised, lowered, next_down, next_up, raised, rounded_up, widened
 from privloss.numerics.solve import decreasing_root
 from privloss.numerics.stable import exp_or_inf
 from privloss.theorems.shuffle_pair import blanket, held, log_delta
@@ -95,7 +94,7 @@ def numerical_delta(local_epsilon: float, people: int, epsilon: float, answers: 
     eps0, n, k = _described(local_epsilon, people, answers)
     eps = check.number("epsilon", epsilon, low=0)
     low = max(_log_lower(eps0, n, eps, k, which) for which in range(_how_many(k)))
-    lower, upper = _exp(low, -1), min(_exp(_log_upper(eps0, n, eps, k), 1), 1.0)
+    lower, upper = _exp_down(low), min(_exp_up(_log_upper(eps0, n, eps, k)), 1.0)
     return Bound(min(lower, upper), upper, _GENERIC if k is None else _RESPONSE)
 
 
@@ -109,7 +108,7 @@ def numerical_epsilon(local_epsilon: float, people: int, delta: float, answers: 
     eps0, n, k = _described(local_epsilon, people, answers)
     target = check.number("delta", delta, low=0, high=1, above=True)
     log_target = math.log(target)
-    level = (log_target - 4 * UNIT * (1 + abs(log_target)), log_target + 4 * UNIT * (1 + abs(log_target)))
+    level = widened(log_target, 4, 1 + abs(log_target))
     # a normal approximation of the two binomials, to start from
     spread = math.sqrt(2 * math.exp(-eps0) / n) * math.expm1(eps0) / math.sqrt(1 + math.exp(-eps0))
     start = min(math.log1p(spread * math.sqrt(2 * (1 - log_target))), eps0)
@@ -148,18 +147,20 @@ def _log_upper(eps0: float, n: int, eps: float, answers: int | None) -> float:
         return -math.inf
     k = answers or 2
     local = math.log(-math.expm1(eps - eps0)) - math.log1p((k - 1) * math.exp(-eps0))
-    local += 16 * UNIT * (1 + abs(local))
+    local = log_raised(local, 16)
     if n == 1 or eps0 < _SMALLEST:
         return local
     return min(local, log_delta(blanket(eps0, eps, k), eps0, n)[1])
 
 
-def _exp(log_value: float, direction: int) -> float:
-    """e^log_value, rounded outwards; 0 stays 0."""
-    if log_value == -math.inf:
-        return 0.0
-    value = exp_or_inf(log_value + direction * 4 * UNIT)
-    return max(math.nextafter(value, direction * math.inf), 0.0)
+def _exp_down(log: float) -> float:
+    """A lower bound on e^log, the logarithm known to 4 units of 1."""
+    return max(next_down(exp_or_inf(lowered(log, 4, 1.0))), 0.0)
+
+
+def _exp_up(log: float) -> float:
+    """An upper bound likewise; 0 stays 0."""
+    return next_up(exp_or_inf(raised(log, 4, 1.0))) if log > -math.inf else 0.0
 
 
 def _described(local_epsilon: float, people: int, answers: int | None) -> tuple[float, int, int | None]:

@@ -20,8 +20,8 @@ import numpy as np
 from privloss.errors import InvalidInput
 from privloss.losses.curve import poisson_divergence
 from privloss.numerics import check
-from privloss.numerics.arrays import numbers, plain, rounded_down, rounded_up, together
-from privloss.numerics.floats import UNIT
+from privloss.numerics.arrays import numbers, plain, together
+from privloss.numerics.floats import padded_down, padded_up, raised, rounded_down, rounded_up
 from privloss.theorems import group
 
 Curve = Callable[[float], float]  # Renyi divergence of the mechanism itself, both directions, by order
@@ -39,7 +39,7 @@ def approx(epsilon: Any, delta: Any, rate: Any) -> tuple[Any, Any]:
     with np.errstate(over="ignore", divide="ignore"):
         near = np.log1p(p * np.expm1(np.minimum(eps, 600.0)))
         far = np.logaddexp(np.log1p(-p), eps + np.log(p))
-        far = far + 8 * UNIT * (1 + eps - np.log(np.maximum(p, 1e-320)))
+        far = raised(far, 8, 1 + eps - np.log(np.maximum(p, 1e-320)))
     value = np.where(eps <= 600, near, np.where(p == 0, 0.0, far))
     return plain(np.where(p == 1, eps, rounded_up(value, 8))), plain(np.where(p == 1, slack, rounded_up(p * slack, 1)))
 
@@ -96,8 +96,9 @@ def renyi_fixed_size(alpha: float, rate: float, curve: Curve, largest: float = m
             term = min(term, math.log(4) + float(_log_expm1(np.array(d))))
         logs.append(j * math.log(p) + log_binomial + term)
     value = float(np.logaddexp.reduce(logs)) / (order - 1)
-    slack = 1e-12 * (1 + max(abs(x) for x in logs if x > -math.inf)) / (order - 1)
-    return min(value + slack, float(rounded_up(divergences[order], 4)))  # sampling never hurts
+    size = (1 + max(abs(x) for x in logs if x > -math.inf)) / (order - 1)
+    unsampled = float(rounded_up(divergences[order], 4))  # sampling never hurts
+    return min(padded_up(value, 1e-12, size), unsampled)
 
 
 def _divergence(curve: Curve, order: float) -> float:
@@ -118,7 +119,7 @@ def _log_expm1(x: Any) -> Any:
 def renyi_floor(alpha: float, rate: float, divergence: float) -> float:
     """What no analysis can beat: D_alpha(pP + (1-p)Q || Q) >= D_alpha(P||Q) - alpha/(alpha-1) log(1/p), and >= 0."""
     order, p, d = _three(alpha, rate, divergence)
-    return max(float(d + order / (order - 1) * math.log(p) - 1e-14 * (1 + d)), 0.0) if p > 0 else 0.0
+    return max(padded_down(d + order / (order - 1) * math.log(p), 1e-14, 1 + d), 0.0) if p > 0 else 0.0
 
 
 def flip_weight(alpha: float, rate: float) -> float:
@@ -161,12 +162,9 @@ def renyi_analytic(alpha: float, rate: float, curve: Curve, *, omega: float | No
     def value(w: float) -> float:
         d = _divergence(curve, w)
         third = w * math.log((order - 1) * p) + (w - 1) * d
-        slack = (
-            32
-            * UNIT
-            * (4 + w * abs(math.log((order - 1) * p)) + (w - 1) * d + (abs(second) if math.isfinite(second) else 0.0))
-        )
-        return float(np.logaddexp(0.0, np.logaddexp(second, third) + slack)) / (order - 1)
+        size = 4 + w * abs(math.log((order - 1) * p)) + (w - 1) * d + (abs(second) if math.isfinite(second) else 0.0)
+        excess = raised(float(np.logaddexp(second, third)), 32, size)
+        return float(np.logaddexp(0.0, excess)) / (order - 1)
 
     if omega is not None:
         return float(rounded_up(value(check.number("omega", omega, low=order)), 4))

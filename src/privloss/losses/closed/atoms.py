@@ -23,12 +23,24 @@ from privloss.losses.table.build import symmetric_response
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.transform import Lattice, LineValues, TooExpensive
-from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
+from privloss.numerics.floats import (
+    UNIT,
+    Complex,
+    Real,
+    log_lowered,
+    log_raised,
+    lowered,
+    padded_down,
+    padded_up,
+    raised,
+    widened,
+)
 from privloss.numerics.stable import log1p_polar
 
 _MAX_WORK = 60_000_000
 _MAX_BLOCK = 1_000_000  # elements of a temporary array
 _ROWS = 48  # added at a time
+_UP, _DOWN = padded_up(1.0, 1e-12), padded_down(1.0, 1e-12)  # more than the rounding of the sums below
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +136,15 @@ class AtomsLoss(PrivacyLoss):
         re, _, error = _k(self.eps, self.others, c + 0j)
         lost = np.log1p(-self.delta)[:, None]
         sizes = self.count @ (np.abs(re) + np.abs(lost))
-        return np.asarray(self.count @ (re + error + lost) + (4 + 2 * len(self.eps)) * UNIT * sizes)
+        return np.asarray(raised(self.count @ (re + error + lost), 4 + 2 * len(self.eps), sizes))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One use, without the mass at infinity."""
         if self.count.sum() != 1:
             return None
         # eps itself may be rounded, and delta rises with it
-        low, high = (self._one_use(float(self.eps[0]) * (1 + s * 4 * UNIT), eps) for s in (-1, 1))
-        return low - 16 * UNIT * (1 + abs(low)) if low > -np.inf else low, high + 16 * UNIT * (
-            1 + abs(high)
-        ) if high > -np.inf else high
+        low, high = (self._one_use(own, eps) for own in widened(float(self.eps[0]), 4))
+        return log_lowered(low, 16), log_raised(high, 16)
 
     def _one_use(self, e: float, eps: float) -> float:
         others, mass = float(self.others[0]), 1 - float(self.delta[0])
@@ -151,8 +161,7 @@ class AtomsLoss(PrivacyLoss):
         """eps (a - a e^-eps) each."""
         share = 1 / (1 + (self.others + 1) * np.exp(-self.eps))
         mean = float(self.count @ (share * self.eps * -np.expm1(-self.eps)))
-        slack = (32 + len(self.eps)) * UNIT * mean
-        return mean - slack, mean + slack
+        return widened(mean, 32 + len(self.eps))
 
     def weakest(self) -> AtomsLoss:
         best = int(np.argmax(self.eps))
@@ -200,12 +209,12 @@ class _Vertical:
                 edges = (start + width * (open_cells + k) for k in (0, 1))
                 most = np.maximum(*(_modulus(down, zero, whole, np.sin(0.5 * eps * t) ** 2) for t in edges))
             most = most + wrong + 0.25 * width**2 * variance
-            most = np.minimum(most * (1 + 1e-12), 1.0)
+            most = np.minimum(most * _UP, 1.0)
             if np.all(times == 1):  # one logarithm for all of them
                 fall = -0.5 * np.log(np.maximum(np.prod(most, axis=0), 1e-300))
             else:
                 fall = -0.5 * (times * np.log(np.maximum(most, 1e-300))).sum(axis=0)
-            total[open_cells] += fall * (1 - 1e-12)
+            total[open_cells] += fall * _DOWN
             open_cells = open_cells[total[open_cells] < enough]
             first = rows.stop
         return total

@@ -24,7 +24,7 @@ import numpy as np
 from privloss.losses.base import PrivacyLoss, columns
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.transform import LineValues
-from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
+from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised, widened
 from privloss.numerics.stable import log1p_polar
 
 
@@ -80,7 +80,7 @@ class BoundedRangeLoss(PrivacyLoss):
 
     def log_mgf_upper(self, c: Real) -> Real:
         re, _, error = _k(self.eps, c + 0j)
-        return np.asarray(self.count @ (re + error) + 2 * len(self.eps) * UNIT * (self.count @ np.abs(re)))
+        return np.asarray(raised(self.count @ (re + error), 2 * len(self.eps), self.count @ np.abs(re)))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One use: (e^(eps0/2) - e^(x/2))^2 / (e^eps0 - 1)."""
@@ -96,13 +96,12 @@ class BoundedRangeLoss(PrivacyLoss):
         else:
             # e^(own/2) - e^(x/2) = e^(own/2) (1 - e^((x-own)/2)); e^own / (e^own - 1) = -1/expm1(-own)
             value = 2 * math.log(-math.expm1(0.5 * (eps - own))) - math.log(-math.expm1(-own))
-        slack = 16 * UNIT * (1 + abs(value) + own / max(own - eps, 1e-300))
-        return value - slack, min(value + slack, 0.0)
+        low, high = widened(value, 16, 1 + abs(value) + own / max(own - eps, 1e-300))
+        return low, min(high, 0.0)
 
     def mean_bounds(self) -> tuple[float, float]:
         mean = float(self.count @ (self.eps * _langevin(0.5 * self.eps)))
-        slack = (256 + len(self.eps)) * UNIT * mean
-        return mean - slack, mean + slack
+        return widened(mean, 256 + len(self.eps))
 
     def weakest(self) -> BoundedRangeLoss:
         return BoundedRangeLoss(np.array([self.eps.max()]), np.ones(1))
@@ -140,13 +139,13 @@ class _Vertical:
         """|sinh((c+1/2+it) eps)| <= cosh((c+1/2) eps): the quotient falls like 1/t."""
         b = 2 * self.c + 1
         ratio = b / np.hypot(b, 2 * t) / np.tanh(0.5 * b * self.loss.eps)
-        return float(self.loss.count @ np.log(np.minimum(ratio * (1 + 16 * UNIT), 1.0)))
+        return float(self.loss.count @ np.log(np.minimum(raised(ratio, 16), 1.0)))
 
     def cells(self, start: float, width: float, count: int, enough: float) -> Real:
         left = start + width * np.arange(count)
         b = 2 * self.c + 1
         ratio = b / np.hypot(b, 2 * left)[None, :] / np.tanh(0.5 * b * self.loss.eps)[:, None]
-        return np.asarray(-(self.loss.count @ np.log(np.minimum(ratio * (1 + 16 * UNIT), 1.0))))
+        return np.asarray(-(self.loss.count @ np.log(np.minimum(raised(ratio, 16), 1.0))))
 
 
 def _k(eps: Real, z: Complex) -> tuple[Real, Real, Real]:

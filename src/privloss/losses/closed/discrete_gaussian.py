@@ -24,7 +24,7 @@ from privloss.losses.table.build import discrete_gaussian, within_table
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import Lattice, LineValues, TooExpensive
-from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised, widened
 from privloss.numerics.stable import log1p_polar
 
 LEAST_SIGMA = 0.6
@@ -92,13 +92,12 @@ class DiscreteGaussianLoss(PrivacyLoss):
         for s, d, n in zip(self.sigma, self.sensitivity, self.count, strict=True):
             for i, point in enumerate(c):
                 re, _, error = _k(s, d, float(point), np.zeros(1))
-                total[i] += n * (re[0] + error[0]) * (1 + 4 * UNIT * math.copysign(1, re[0]))
-        return total + 2 * len(self.sigma) * UNIT * np.abs(total)
+                total[i] += raised(float(n * (re[0] + error[0])), 4)
+        return raised(total, 2 * len(self.sigma))
 
     def mean_bounds(self) -> tuple[float, float]:
         """E[k] = D: by symmetry exactly D^2/2s^2 each."""
-        slack = (16 + len(self.sigma)) * UNIT * self.rho
-        return self.rho - slack, self.rho + slack
+        return widened(self.rho, 16 + len(self.sigma))
 
     def weakest(self) -> DiscreteGaussianLoss:
         best = int(np.argmax(self.sensitivity / self.sigma))
@@ -136,7 +135,7 @@ class _Vertical:
         if not self.alone:
             return 0.0
         loss = self.loss
-        each = math.log(2.02) - 0.5 * (t * float(loss.sensitivity[0]) / float(loss.sigma[0])) ** 2 * (1 - 8 * UNIT)
+        each = math.log(2.02) - lowered(0.5 * (t * float(loss.sensitivity[0]) / float(loss.sigma[0])) ** 2, 8)
         return float(loss.count[0]) * min(each, 0.0)
 
     def cells(self, start: float, width: float, count: int, enough: float) -> Real:

@@ -14,11 +14,11 @@ import numpy as np
 from privloss.losses.base import Concentration, PrivacyLoss
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.contour.transform import LineValues, TooExpensive
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import UNIT, Real, lowered, raised, widened
 from privloss.numerics.normal import log_hockey_stick
 
 # mu_squared carries one rounding per merged step kind; 16 units cover them together with the products below.
-_SLACK = 16 * UNIT
+_UNITS = 16.0
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class GaussianLoss(PrivacyLoss):
         return half * c * (c + 1), half * (2 * c + 1), self.mu_squared
 
     def log_mgf_upper(self, c: Real) -> Real:
-        return np.asarray(0.5 * self.mu_squared * c * (c + 1) * (1 + _SLACK))
+        return np.asarray(raised(0.5 * self.mu_squared * c * (c + 1), _UNITS))
 
     def hockey_stick(self, eps: float) -> tuple[float, float]:
         """Closed form; where it would cancel, the contour engine gives the same number with all its digits."""
         low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
         if relative < 1e-12:
-            return low - _SLACK * abs(low), high + _SLACK * abs(high)
+            return lowered(low, _UNITS), raised(high, _UNITS)
         try:
             if self.mu_squared < 1e-200:
                 raise TooExpensive("hardly any loss at all")
@@ -64,11 +64,10 @@ class GaussianLoss(PrivacyLoss):
         except TooExpensive:  # absurdly far out: kappa(c) e^(K(c) - c eps) at the Gaussian saddle
             c = max(eps / self.mu_squared - 0.5, 1e-3)
             k = float(self.log_mgf_upper(np.array([c]))[0])
-            return -math.inf, min(k - c * eps + 8 * UNIT * (abs(k) + c * abs(eps)), high)
+            return -math.inf, min(raised(k - c * eps, 8, abs(k) + c * abs(eps)), high)
 
     def mean_bounds(self) -> tuple[float, float]:
-        mean = 0.5 * self.mu_squared
-        return mean * (1 - _SLACK), mean * (1 + _SLACK)
+        return widened(0.5 * self.mu_squared, _UNITS)
 
     def weakest(self) -> GaussianLoss:
         return self
@@ -87,11 +86,11 @@ class _Vertical:
 
     def line(self, t: Real, goal: float) -> LineValues:
         half, c = 0.5 * self.mu_squared, self.c
-        error = _SLACK * half * ((c + 1) ** 2 + t * t + t * (2 * c + 1))
+        error = _UNITS * UNIT * half * ((c + 1) ** 2 + t * t + t * (2 * c + 1))
         return LineValues(half * (c * (c + 1) - t * t), half * t * (2 * c + 1), error)
 
     def decay(self, t: float) -> float:
-        return -0.5 * self.mu_squared * t * t * (1 - _SLACK)
+        return raised(-0.5 * self.mu_squared * t * t, _UNITS)
 
     def cells(self, start: float, width: float, count: int, enough: float) -> Real:
-        return np.asarray(0.5 * self.mu_squared * (start + width * np.arange(count)) ** 2 * (1 - 2 * _SLACK))
+        return np.asarray(lowered(0.5 * self.mu_squared * (start + width * np.arange(count)) ** 2, 2 * _UNITS))

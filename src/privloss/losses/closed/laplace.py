@@ -15,7 +15,7 @@ import numpy as np
 from privloss.losses.base import PrivacyLoss, columns
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import LineValues, TooExpensive
-from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
+from privloss.numerics.floats import UNIT, Complex, Real, log_lowered, log_raised, lowered, padded_up, raised, widened
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
 
 _MAX_WORK = 20_000_000
@@ -69,7 +69,7 @@ class LaplaceLoss(PrivacyLoss):
 
     def log_mgf_upper(self, c: Real) -> Real:
         re, _, error = _k(self.lam, c + 0j)
-        return np.asarray(self.count @ (re + error) + 2 * len(self.lam) * UNIT * (self.count @ np.abs(re)))
+        return np.asarray(raised(self.count @ (re + error), 2 * len(self.lam), self.count @ np.abs(re)))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below."""
@@ -77,18 +77,14 @@ class LaplaceLoss(PrivacyLoss):
 
     def one_release(self, eps: float) -> tuple[float, float]:
         """log of bounds on delta(eps) of the first member alone."""
-        lam = float(self.lam[0])
         # lambda itself is rounded, and delta rises with lambda
-        low, high = (_one_release(lam * (1 + s * 4 * UNIT), eps) for s in (-1, 1))
-        return low - 8 * UNIT * (1 + abs(low)) if low > -np.inf else low, min(
-            high + 8 * UNIT * (1 + abs(high)) if high > -np.inf else high, 0.0
-        )
+        low, high = (_one_release(lam, eps) for lam in widened(float(self.lam[0]), 4))
+        return log_lowered(low, 8), min(log_raised(high, 8), 0.0)
 
     def mean_bounds(self) -> tuple[float, float]:
         """lambda - 1 + e^-lambda each."""
         mean = float(self.count @ np.real(exp_minus_1_minus(-self.lam)))
-        slack = (64 + len(self.lam)) * UNIT * mean
-        return mean - slack, mean + slack
+        return widened(mean, 64 + len(self.lam))
 
     def weakest(self) -> LaplaceLoss:
         return LaplaceLoss(np.array([self.lam.max()]), np.ones(1))
@@ -139,7 +135,7 @@ class _Vertical:
         down = np.exp(-b * lam)
         whole = 1 + down - np.expm1(-b * lam) / b
         about_top = (4 * lam**2 * down + min(4 * lam**3 / 3, 8 / b**3)) / whole
-        return np.array([[min(lam**2, about_top) * (1 + 1e-9)]])
+        return np.array([[padded_up(min(lam**2, about_top), 1e-9)]])
 
     def decay(self, t: float) -> float:
         """The atoms never decay; the density, of total variation V on the tilted scale, contributes at most V/t."""
@@ -148,7 +144,7 @@ class _Vertical:
         atoms = 1 + np.exp(-(2 * c + 1) * lam)
         whole = atoms + -np.expm1(-(2 * c + 1) * lam) / (2 * c + 1)
         smooth = np.minimum(whole - atoms, (1 + np.exp(-(2 * c + 1) * lam)) / max(2 * t, 1e-300))
-        return float(self.loss.count @ np.log(np.minimum((atoms + smooth) / whole * (1 + 8 * UNIT), 1.0)))
+        return float(self.loss.count @ np.log(np.minimum(raised((atoms + smooth) / whole, 8), 1.0)))
 
 
 def _m_minus_1(lam: Real, z: Complex) -> tuple[Complex, Real]:

@@ -16,7 +16,7 @@ import numpy as np
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.table.lattice import Steps
 from privloss.numerics.contour.transform import LineValues
-from privloss.numerics.floats import UNIT, Real, lowered, raised
+from privloss.numerics.floats import UNIT, Real, lowered, raised, widened
 
 
 @dataclass(frozen=True)
@@ -82,23 +82,22 @@ class PointLoss(PrivacyLoss):
         return self.log_mass + c * self.value, self.value, 0.0
 
     def log_mgf_upper(self, c: Real) -> Real:
-        return np.asarray(self.log_mass + c * self.value + 8 * UNIT * (abs(self.log_mass) + np.abs(c * self.value)))
+        return np.asarray(raised(self.log_mass + c * self.value, 8, abs(self.log_mass) + np.abs(c * self.value)))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """delta(eps) = mass (1 - e^(eps - value)), without the mass at infinity."""
         if math.isinf(self.log_mass):
             return -math.inf, -math.inf
         # the value itself is rounded, and delta rises with it
-        low, high = (self._at(self.value + s * 16 * UNIT * abs(self.value), eps) for s in (-1, 1))
-        slack = 16 * UNIT * (1 + abs(self.log_mass))
-        return low - slack - 4 * UNIT * abs(low) if low > -math.inf else low, high + slack if high > -math.inf else high
+        low, high = (self._at(value, eps) for value in widened(self.value, 16))
+        size = 1 + abs(self.log_mass)
+        return lowered(lowered(low, 16, size), 4, abs(low)), raised(high, 16, size)
 
     def _at(self, value: float, eps: float) -> float:
         return self.log_mass + math.log(-math.expm1(eps - value)) if eps < value else -math.inf
 
     def mean_bounds(self) -> tuple[float, float]:
-        slack = 16 * UNIT * abs(self.value)
-        return self.value - slack, self.value + slack
+        return widened(self.value, 16)
 
     def weakest(self) -> PointLoss:
         return self

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.floats import UNIT, Complex, Real, padded_up
 from privloss.numerics.stable import log_sampled
 
 _MOST_TERMS = 10
@@ -58,7 +58,7 @@ class Powers:
                     - np.polynomial.Polynomial([0.0, -1.0, 1.0]) * polynomial.deriv()
                 )
                 largest = float((size * np.polynomial.Polynomial(np.abs(polynomial.coef))(w)).max())
-                left = (1 + 1e-9) * float(v[1] - v[0]) * largest / height ** (m + 1) + rounding
+                left = padded_up(float(v[1] - v[0]) * largest / height ** (m + 1), 1e-9) + rounding
                 better = left < doubt
                 best, doubt = np.where(better, total, best), np.where(better, left, doubt)
         return best, np.where(np.isfinite(best), doubt, math.inf)

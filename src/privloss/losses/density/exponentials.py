@@ -1,4 +1,5 @@
-"""Losses whose density is an exponential: Laplace noise, whole, cut off or on a Poisson sample, and bounded ranges."""
+"""Losses whose density is an exponential: Laplace noise, whole or cut off, and bounded ranges; on a Poisson sample see
+`sampled_exponentials.py`."""
 
 from __future__ import annotations
 
@@ -10,12 +11,11 @@ import numpy as np
 
 from privloss.losses.closed.bounded_range import BoundedRangeLoss
 from privloss.losses.closed.laplace import LaplaceLoss
-from privloss.losses.density.by_parts import Powers
-from privloss.losses.density.legendre import NODES, FineRule, error, log_ends, panels
-from privloss.losses.density.profile import sampled_hockey_stick
+from privloss.losses.density.legendre import NODES, error, log_ends, panels
+from privloss.losses.density.sampled_exponentials import SampledExponentials
 from privloss.losses.table.table import Density, Table
-from privloss.numerics.floats import UNIT, Complex, Real
-from privloss.numerics.stable import exp_or_inf, log_sampled
+from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real
+from privloss.numerics.stable import exp_or_inf
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Exponentials:
             total = 0.5 * share * inner + math.fsum(m * -math.expm1(eps - v) for v, m in heavy if v > eps)
             return log_ends(total, 32 * UNIT * share * (1 + lam))
 
-        return cls(lam, low, top, share, atoms, profile, max(revealed, 5e-324))  # never nothing: the supports differ
+        return cls(lam, low, top, share, atoms, profile, max(revealed, SMALLEST))  # never nothing: the supports differ
 
     def plain(self) -> Table:
         """P against Q."""
@@ -109,79 +109,10 @@ class Exponentials:
         return Table(values, masses, lost, lost, slack=slack, wobble=8.0, density=density, symmetric=True)
 
     def poisson(self, rate: float, folded: bool = False) -> Table:
-        """(1-q)Q + qP against Q: r = 1 - q + q e^z; what only Q produces has r = 1 - q. Folded: the symmetric pair of
-        its losses above 0 (see `folding.py`), that is z > 0, with every function the sum of both directions.
-
-        Off the axis |1 - q + q e^(x+iy)| <= 1 - q + q e^x, >= cos(y) times that, and its argument is at most p tan y,
-        p = q e^x / (1 - q + q e^x).
-        """
-        lam, low, top, factor = self.lam, max(self.low, 0.0) if folded else self.low, self.top, self.factor
-        z, weights, half = panels(low, top, 0.5)
+        """(1-q)Q + qP against Q; folded, the symmetric pair of its losses above 0, that is z > 0."""
         atoms = (*self.atoms, (-math.inf, self.revealed)) if self.revealed > 0 else self.atoms
-        atoms = tuple((v, m) for v, m in atoms if v > 0) if folded else atoms
-        plain = np.concatenate([z, [v for v, _ in atoms]])
-        under_q = np.concatenate([0.25 * factor * weights * np.exp(-0.5 * (lam + z)), [m for _, m in atoms]])
-        values = log_sampled(rate, plain)
-        masses = under_q * np.exp(values)
-        count, scale = len(z) // NODES, math.log(0.25 * factor) - 0.5 * (lam + low)
-
-        def hit(overhang: float) -> tuple[float, float]:
-            grown = rate * exp_or_inf(top + overhang)
-            return math.log1p(grown - rate), grown / (1 - rate + grown) if grown < math.inf else 1.0
-
-        def forth(c: float, t: Real, height: float, overhang: float) -> Real:
-            log_r, p = hit(overhang)
-            return scale + 0.5 * overhang + (c + 1) * log_r + t * p * math.tan(height)
-
-        def back(c: float, t: Real, height: float, overhang: float) -> Real:
-            fixed = scale + 0.5 * overhang - c * (math.log1p(-rate) + math.log(math.cos(height)))
-            return fixed + t * hit(overhang)[1] * math.tan(height)
-
-        # by parts in v = log r: F/v' is e^(-3z/2) r^(c+2), log-convex, or e^(-3z/2) r^(1-c), falling, up to a factor
-        constant = math.log(0.25 * factor / rate) - 0.5 * lam
-
-        def variation(c: float) -> float:
-            down, up = (-1.5 * x + (c + 2) * float(log_sampled(rate, x)) for x in (low, top))
-            return 2 * exp_or_inf(float(np.logaddexp(down, up)) + constant)
-
-        def variation_back(c: float) -> float:
-            end = -1.5 * low + (1 - c) * float(log_sampled(rate, low))
-            return 2 * exp_or_inf(end + constant)
-
-        powers = Powers(rate, low, top, constant)
-
-        def loss(x: Real) -> Real:
-            return log_sampled(rate, x)
-
-        def under(power: float, x: Real) -> Real:
-            return math.log(0.25 * factor) - 0.5 * (lam + x) + power * loss(x)
-
-        fine = FineRule(low, top, lambda c, x: under(c + 1, x), loss, +1, forth, 64 + 4 * lam)
-        fine_back = FineRule(low, top, lambda c, x: under(-c, x), loss, -1, back, 64 + 4 * lam)
-
-        def closed(c: float, t: Real) -> tuple[Complex, Real]:
-            return fine.refine(c, t, *powers.integral(c + 2, +1, t))
-
-        def closed_back(c: float, t: Real) -> tuple[Complex, Real]:
-            return fine_back.refine(c, t, *powers.integral(1 - c, -1, t))
-
-        profile = (
-            lambda eps: sampled_hockey_stick(rate, self.profile, eps, False, self.revealed),
-            lambda eps: sampled_hockey_stick(rate, self.profile, eps, True, self.revealed),
-        )
-        errors = error(half, count, forth), error(half, count, back)
-        ends = float(log_sampled(rate, top)), -float(log_sampled(rate, -math.inf if self.revealed else low))
-        density = Density(len(z), errors, (variation, variation_back), profile, ends, (closed, closed_back))
-        lost = max(rate * self.revealed, 5e-324) if self.revealed > 0 else 0.0
+        low = self.low
         if folded:
-            density = density.folded()
-            mirrored = masses * np.exp(-values)
-            order = np.r_[0 : len(z), len(values) : len(values) + len(z), len(z) : len(values)]
-            both = np.concatenate([values, -values]), np.concatenate([masses, mirrored])
-            mirror_atoms = np.arange(len(values) + len(z), 2 * len(values))
-            index = np.concatenate([order, mirror_atoms])
-            rest = max(1 - lost - math.fsum(both[1]), 0.0)
-            values, masses = np.append(both[0][index], 0.0), np.append(both[1][index], rest)
-        only_q = lost if folded else 0.0
-        slack = 32 + 4 * lam
-        return Table(values, masses, lost, only_q, slack=slack, wobble=16.0, density=density, symmetric=folded)
+            low, atoms = max(low, 0.0), tuple((v, m) for v, m in atoms if v > 0)
+        sampled = SampledExponentials(self.lam, low, self.top, self.factor, atoms, self.profile, self.revealed, rate)
+        return sampled.folded() if folded else sampled.table()

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real
 
 NODES = 24
 _MOST_NODES = 20_000  # of a finer rule
@@ -89,4 +89,4 @@ class FineRule:
 
 def log_ends(value: float, wrong: float) -> tuple[float, float]:
     """Logs of value -+ wrong; what underflows is not 0."""
-    return (math.log(value - wrong) if value > wrong else -math.inf), math.log(max(value, 0.0) + wrong + 5e-324)
+    return (math.log(value - wrong) if value > wrong else -math.inf), math.log(max(value, 0.0) + wrong + SMALLEST)

@@ -19,9 +19,10 @@ beyond R >= S the integral of phi A^(1+c) is at most e^(c(c+1)S^2/2) times the n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -30,8 +31,8 @@ from scipy.special import log_ndtr, ndtr
 from privloss.errors import Unsupported
 from privloss.losses.density.legendre import NODES, log_ends, panels
 from privloss.losses.table.hits import Hits
-from privloss.losses.table.table import Density, Profile, Table
-from privloss.numerics.floats import UNIT, Real
+from privloss.losses.table.table import Density, Error, Profile, Table
+from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 from privloss.numerics.stable import exp_or_inf
 
 _ROOT = math.log(math.sqrt(2 * math.pi))
@@ -165,7 +166,7 @@ class NormalPair:
             f = np.exp(logs)
             bent = gap * gap * f * np.exp(slope * gap) * (slope**2 + 1 + (2 + 2 * c) * steep**2)
             total = float(np.abs(np.diff(f)).sum() + bent.sum() + f[0] + f[-1])
-        return total * (1 + 1e-9) if math.isfinite(total) else math.inf
+        return padded_up(total, 1e-9) if math.isfinite(total) else math.inf
 
     def _rise(self, y: Real, mirrored: bool = False) -> Real:
         """The slope of log A (or, mirrored, of -log B): a mean of distances."""
@@ -241,29 +242,97 @@ def normal_table(
 ) -> Table:
     """Weighted pairs, which of them it is being public: smooth ones, tables for what is rare, and `delta` of certain
     disclosure (in both directions). All weights and delta add up to 1; `slack` counts roundings of the weights."""
-    values, masses, rounded, wobble, zero = [], [], [], [], 0.0
-    for weight, pair in parts:
-        y = pair.rule[0]
-        loss = pair.loss(y)
-        under_p, under_q = pair.masses()
-        values.append(loss)
-        masses.append(weight * under_p)
-        for _ in range(2 if pair.folded else 1):  # e^x is as wrong as x is large
-            rounded.append(64 + slack + 4 * y * y + 4 * np.abs(loss))
-            wobble.append(16 + slack + 8 * pair.steepest * (np.abs(y) + pair.steepest))
-        if pair.folded:
-            values.append(-loss)
-            masses.append(weight * under_q)
-            zero += weight * pair.at_zero()
-    nodes = sum(len(v) for v in values)
+    mixed = _Mixed(tuple(parts), tuple(rare))
+    entries = [*mixed.nodes(slack), *mixed.zero(slack), *mixed.rare_atoms()]
+    values, masses, rounded, wobble = (np.concatenate(column) for column in zip(*entries, strict=True))
+    return Table(
+        values,
+        masses,
+        math.fsum([delta, *(w * table.delta for w, table in rare)]),
+        math.fsum([delta, *(w * table.back for w, table in rare)]),
+        slack=rounded,
+        wobble=wobble,
+        missing=(mixed.tails(False), mixed.tails(True)),
+        density=mixed.density(),
+        absolute=mixed.absolute(),
+        symmetric=mixed.symmetric(),
+        rho=mixed.rho() if delta == 0 and not rare else math.inf,
+    )
 
-    def directions(pair: NormalPair, back: bool) -> tuple[bool, ...]:
-        return (False, True) if pair.folded else (back,)
 
-    def quadrature(back: bool) -> Callable[[float, Real], Real]:
+class _Entries(NamedTuple):
+    """Some entries of a row."""
+
+    values: Real
+    masses: Real
+    slack: Real
+    wobble: Real
+
+
+@dataclass(frozen=True)
+class _Mixed:
+    """Weighted smooth pairs, and weighted tables of what is rare."""
+
+    parts: tuple[tuple[float, NormalPair], ...]
+    rare: tuple[tuple[float, Table], ...]
+
+    def nodes(self, slack: float) -> Iterator[_Entries]:
+        """Of every pair and, where it is folded, of its mirror image."""
+        for weight, pair in self.parts:
+            y = pair.rule[0]
+            loss = pair.loss(y)
+            under_p, under_q = pair.masses()
+            rounded = 64 + slack + 4 * y * y + 4 * np.abs(loss)  # e^x is as wrong as x is large
+            wobble = 16 + slack + 8 * pair.steepest * (np.abs(y) + pair.steepest)
+            yield _Entries(loss, weight * under_p, rounded, wobble)
+            if pair.folded:
+                yield _Entries(-loss, weight * under_q, rounded, wobble)
+
+    def zero(self, slack: float) -> Iterator[_Entries]:
+        """What folding leaves at loss 0."""
+        mass = sum(weight * pair.at_zero() for weight, pair in self.parts if pair.folded)
+        if mass > 0:
+            yield _Entries(np.zeros(1), np.array([mass]), np.array([64.0 + slack]), np.zeros(1))
+
+    def rare_atoms(self) -> Iterator[_Entries]:
+        for w, table in self.rare:
+            slack, wobble = (np.full(len(table.values), float(np.max(x))) for x in (table.slack, table.wobble))
+            yield _Entries(table.values, w * table.masses, slack, wobble)
+
+    def density(self) -> Density:
+        nodes = sum(len(pair.rule[0]) * (2 if pair.folded else 1) for _, pair in self.parts)
+        return Density(
+            nodes,
+            (self._quadrature(False), self._quadrature(True)),
+            (self._fade(False), self._fade(True)),
+            (self._profile(False), self._profile(True)),
+            (math.inf, math.inf),
+        )
+
+    def absolute(self) -> float:
+        """A loss near 0 is a difference of two numbers near s^2/2."""
+        steep = max(pair.steepest for _, pair in self.parts)
+        hit = max(w for _, pair in self.parts for w, _ in pair.hits + pair.other)
+        return max([8 * hit * steep * (1 + steep), *(table.absolute for _, table in self.rare)])
+
+    def symmetric(self) -> bool:
+        """Whether both directions have the same law."""
+        smooth = all(pair.folded or pair.hits == pair.other for _, pair in self.parts)
+        return smooth and all(table.symmetric for _, table in self.rare)
+
+    def rho(self) -> float:
+        """zCDP of the two components farthest apart."""
+        apart = max(max(s for _, s in p.hits) + max((s for _, s in p.other), default=0.0) for _, p in self.parts)
+        return raised(0.5 * apart**2, 8)
+
+    def _directions(self, back: bool) -> list[tuple[float, NormalPair, bool]]:
+        """Weight, pair and direction of everything smooth that is read; folded pairs are read both ways."""
+        return [(w, pair, b) for w, pair in self.parts for b in ((False, True) if pair.folded else (back,))]
+
+    def _quadrature(self, back: bool) -> Error:
         @lru_cache(maxsize=8)
         def tables(c: float) -> tuple[Real, Real]:
-            found = [(w, pair.panel_bounds(c, b)) for w, pair in parts for b in directions(pair, back)]
+            found = [(w, pair.panel_bounds(c, b)) for w, pair, b in self._directions(back)]
             logs = np.concatenate([math.log(w) + table[0] for w, table in found])
             return logs, np.concatenate([table[1] for _, table in found])
 
@@ -279,53 +348,28 @@ def normal_table(
 
         return error
 
-    def tails(back: bool) -> Callable[[float, Real], Real]:
+    def tails(self, back: bool) -> Error:
+        """What the ends of the nodes leave out."""
+
         def bound(c: float, t: Real) -> Real:
-            return np.full(len(t), math.fsum(w * pair.beyond(c, back) for w, pair in parts))
+            return np.full(len(t), math.fsum(w * pair.beyond(c, back) for w, pair in self.parts))
 
         return bound
 
-    def fade(back: bool) -> Callable[[float], float]:
+    def _fade(self, back: bool) -> Callable[[float], float]:
         @lru_cache(maxsize=64)
         def bound(c: float) -> float:
-            return math.fsum(w * pair.variation(c, b) for w, pair in parts for b in directions(pair, back))
+            return math.fsum(w * pair.variation(c, b) for w, pair, b in self._directions(back))
 
         return bound
 
-    def profile(back: bool) -> Profile:
+    def _profile(self, back: bool) -> Profile:
         def bounds(eps: float) -> tuple[float, float]:
-            each = [(w, pair.profile(eps, back)) for w, pair in parts]
-            each += [(w, table.reversed().hockey_stick(eps) if back else table.hockey_stick(eps)) for w, table in rare]
-            low = math.fsum(w * math.exp(b[0]) for w, b in each) * (1 - 16 * UNIT)
-            high = math.fsum(w * math.exp(b[1]) for w, b in each) * (1 + 16 * UNIT)
+            each = [(w, pair.profile(eps, back)) for w, pair in self.parts]
+            for w, table in self.rare:
+                each.append((w, (table.reversed() if back else table).hockey_stick(eps)))
+            low = lowered(math.fsum(w * math.exp(b[0]) for w, b in each), 16)
+            high = raised(math.fsum(w * math.exp(b[1]) for w, b in each), 16)
             return (math.log(low) if low > 0 else -math.inf), (math.log(high) if high > 0 else -math.inf)
 
         return bounds
-
-    steep = max(pair.steepest for _, pair in parts)
-    density = Density(
-        nodes, (quadrature(False), quadrature(True)), (fade(False), fade(True)), (profile(False), profile(True)),
-        (math.inf, math.inf),
-    )  # fmt: skip
-    atoms = ([0.0], [zero]) if zero > 0 else ([], [])
-    apart = max(max(s for _, s in p.hits) + max((s for _, s in p.other), default=0.0) for _, p in parts)
-    hit = max(w for _, pair in parts for w, _ in pair.hits + pair.other)
-    sizes = np.array([len(table.values) for _, table in rare], dtype=int)
-    return Table(
-        np.concatenate([*values, atoms[0], *(table.values for _, table in rare)]),
-        np.concatenate([*masses, atoms[1], *(w * table.masses for w, table in rare)]),
-        math.fsum([delta, *(w * table.delta for w, table in rare)]),
-        math.fsum([delta, *(w * table.back for w, table in rare)]),
-        slack=np.concatenate(
-            [*rounded, [64.0 + slack] * len(atoms[0]), np.repeat([float(np.max(r.slack)) for _, r in rare], sizes)]
-        ),
-        wobble=np.concatenate(
-            [*wobble, [0.0] * len(atoms[0]), np.repeat([float(np.max(r.wobble)) for _, r in rare], sizes)]
-        ),
-        missing=(tails(False), tails(True)),
-        density=density,
-        # a loss near 0 is a difference of two numbers near s^2/2
-        absolute=max([8 * hit * steep * (1 + steep), *(table.absolute for _, table in rare)]),
-        symmetric=all(p.folded or p.hits == p.other for _, p in parts) and all(table.symmetric for _, table in rare),
-        rho=0.5 * apart**2 * (1 + 8 * UNIT) if delta == 0 and not rare else math.inf,
-    )

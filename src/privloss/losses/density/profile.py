@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from privloss.numerics.floats import UNIT
+from privloss.numerics.floats import UNIT, lowered, raised, widened
 
 LogBounds = tuple[float, float]
 
@@ -36,7 +36,7 @@ def sampled_hockey_stick(
     else:
         if eps <= math.log1p(-q):  # every outcome has r > e^eps
             share = -math.expm1(eps) - q * revealed  # all of the finite losses
-            return math.log(share) - 4 * UNIT, math.log(share) + 4 * UNIT
+            return widened(math.log(share), 4, 1.0)
         share = q
         # e^eps' = 1 + rise; a relative error of rise moves eps' by rise / (1 + rise)
         rise = math.expm1(min(eps, 600.0)) / q
@@ -44,9 +44,8 @@ def sampled_hockey_stick(
         wobble = 8 * UNIT * (1 + abs(shifted) + abs(eps) + abs(rise) / (1 + rise))
     low, high = plain(shifted + wobble)[0], plain(shifted - wobble)[1]
     if flipped and revealed > 0:
-        low, high = (
-            float(np.logaddexp(end, math.log(revealed))) + sign * 64 * UNIT * (2 + abs(math.log(revealed)))
-            for end, sign in ((low, -1), (high, 1))
-        )
-    slack = 8 * UNIT * (1 + abs(math.log(share)) + ((2 + abs(eps)) / share if flipped else 0.0))
-    return low + math.log(share) - slack, high + math.log(share) + slack
+        seen = math.log(revealed)
+        low = lowered(float(np.logaddexp(low, seen)), 64, 2 + abs(seen))
+        high = raised(float(np.logaddexp(high, seen)), 64, 2 + abs(seen))
+    size = 1 + abs(math.log(share)) + ((2 + abs(eps)) / share if flipped else 0.0)
+    return lowered(low + math.log(share), 8, size), raised(high + math.log(share), 8, size)

@@ -210,23 +210,8 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
 
     need = np.maximum(half_zz1 + log_all - goal, 5.0)
     growth = 0.0 if lifted else t_max
-    bend = (c + 2) / 8 if rows.flipped else np.zeros_like(c)
-    if lifted:
-        # Lines Im y = 0 and 2v around Im y = v: penalty (2v)^2/2sigma^2; v <= sigma keeps |phi(y+iv)| moderate.
-        theta = np.minimum(np.minimum(np.pi / 4, 1 / sigma), np.sqrt(need / (2 * sigma**2 + 4 * bend)))
-        penalty = 2 * theta**2 * sigma**2
-        on_nodes = 0.5 * theta**2 * sigma**2
-        widest = 2 * theta
-    else:
-        theta = np.minimum(np.pi / 2, np.sqrt(need / (0.5 * sigma**2 + bend)))
-        penalty = 0.5 * theta**2 * sigma**2
-        on_nodes = np.zeros_like(theta)
-        widest = theta
+    theta, penalty, on_nodes = _strip(rows, need, lifted)
     v = theta * sigma**2
-    if rows.flipped:
-        penalty = penalty - (c + 2) * np.log(np.cos(widest / 2))
-        on_nodes = on_nodes - (c + 2) * np.log(np.cos(theta / 2)) if lifted else on_nodes
-
     crowding = np.log(over.crowd)
     allowed = np.exp(np.minimum(goal - half_zz1 - np.log(2.0) - crowding - top - on_nodes, 700.0))[:, None]
     from_left = np.cumsum(masses, axis=1)
@@ -254,6 +239,27 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
         # nodes on a lifted line carry its penalty
         log_tail=np.log(np.maximum(lost, 1e-300)) + crowding + top + on_nodes,
     )
+
+
+def _strip(rows: Members, need: Real, lifted: bool) -> tuple[Real, Real, Real]:
+    """The angle theta = v/sigma^2 of the strip, and the logs of what its lines and the nodes on them cost."""
+    sigma, c = rows.sigma, rows.c
+    bend = (c + 2) / 8 if rows.flipped else np.zeros_like(c)
+    if lifted:
+        # Lines Im y = 0 and 2v around Im y = v: penalty (2v)^2/2sigma^2; v <= sigma keeps |phi(y+iv)| moderate.
+        theta = np.minimum(np.minimum(np.pi / 4, 1 / sigma), np.sqrt(need / (2 * sigma**2 + 4 * bend)))
+        penalty = 2 * theta**2 * sigma**2
+        on_nodes = 0.5 * theta**2 * sigma**2
+        widest = 2 * theta
+    else:
+        theta = np.minimum(np.pi / 2, np.sqrt(need / (0.5 * sigma**2 + bend)))
+        penalty = 0.5 * theta**2 * sigma**2
+        on_nodes = np.zeros_like(theta)
+        widest = theta
+    if rows.flipped:
+        penalty = penalty - (c + 2) * np.log(np.cos(widest / 2))
+        on_nodes = on_nodes - (c + 2) * np.log(np.cos(theta / 2)) if lifted else on_nodes
+    return theta, penalty, on_nodes
 
 
 def mean_grid(rows: Members, log_goal: Real) -> Grid | None:

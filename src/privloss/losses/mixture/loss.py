@@ -21,7 +21,7 @@ from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_rang
 from privloss.losses.mixture.sums import Mean, Nodes, means, read
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, TooExpensive
-from privloss.numerics.floats import UNIT, Real, lowered, raised
+from privloss.numerics.floats import UNIT, Real, lowered, padded_down, padded_up, raised
 
 _CHUNK = 1_000_000  # elements of the largest temporary array
 _MAX_WORK = 150_000_000  # multiplications in all: below a second
@@ -117,7 +117,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return self.cut_at(trim)
 
     def unsampled(self) -> GaussianLoss:
-        return GaussianLoss(float((self.count / self.sigma**2).sum()) * (1 + (8 + len(self.rate)) * UNIT))
+        return GaussianLoss(raised(float((self.count / self.sigma**2).sum()), 8 + len(self.rate)))
 
     def rid_of(self, log_mass: float) -> GaussianMixtureLoss:
         """The same without outcomes of total probability about e^log_mass: for the last resort."""
@@ -155,7 +155,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         none = np.log1p(-self.rate) + log_ndtr(-y / self.sigma)
         one = np.log(self.rate) + log_ndtr((1 - y) / self.sigma)
         value = np.logaddexp(none, one)
-        return np.asarray(value + 1e-12 * (1 + np.abs(value)))
+        return np.asarray(padded_up(value, 1e-12, 1 + np.abs(value)))
 
     def rows(self, c: float) -> Members:
         return self._some_rows(slice(None), c)
@@ -196,7 +196,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return float(self.count @ k), float(self.count @ k1), float(self.count @ k2)
 
     def log_mgf_upper(self, c: Real) -> Real:
-        return np.asarray(self.rows_upper(c).sum(axis=1) * (1 + len(self.rate) * UNIT))
+        return np.asarray(raised(self.rows_upper(c).sum(axis=1), len(self.rate)))
 
     def rows_upper(self, c: Real) -> Real:
         """Upper bounds on count * K, shape (len(c), bundle)."""
@@ -214,7 +214,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         if grid.size * len(times) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes for each of {len(times)} points")
         k, _, err = read(rows, grid, self._mean.tiled(len(c)), np.zeros(1))
-        each = times * (k[:, 0] + err[:, 0]) + 16 * UNIT * times * np.abs(k[:, 0])
+        each = raised(times * (k[:, 0] + err[:, 0]), 16, times * np.abs(k[:, 0]))
         return np.asarray(each.reshape(len(c), n))
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
@@ -223,22 +223,22 @@ class GaussianMixtureLoss(PrivacyLoss):
         1 + c(c+1)/2 times the majorant of `mixture_grid`, which knows of a trim."""
         q, sigma = self.rate[:, None], self.sigma[:, None]
         mean = np.logaddexp(np.log1p(-q), np.log(q) + 0.5 * c / sigma**2)
-        jensen = (c + 1) * (mean + 16 * UNIT * (1 + np.abs(mean)))
+        jensen = (c + 1) * raised(mean, 16, 1 + np.abs(mean))
         taylor = np.empty_like(jensen)
         for j, point in enumerate(c):
             over = majorant(self.rows(float(point)))
             log_excess = np.log(0.5 * point * (point + 1)) + over.top + np.log(over.masses.sum(axis=1))
             log_excess = log_excess - np.log1p(4 / (1 - self.rate))  # no room for the mean is needed here
-            taylor[:, j] = np.logaddexp(0.0, log_excess + 1e-9)
-        return np.asarray(self.count @ np.minimum(jensen, taylor) * (1 + len(q) * UNIT))
+            taylor[:, j] = np.logaddexp(0.0, padded_up(log_excess, 1e-9, 1.0))
+        return np.asarray(raised(self.count @ np.minimum(jensen, taylor), len(q)))
 
     def log_mgf_simple_lower(self, c: float) -> float:
         """E_Q[r^(c+1)] >= q^(c+1) E_Q[e^((c+1)s)], and never below 1; no such term for Q against P."""
         if self.flipped or self.trim is not None:
             return 0.0
         hits = (c + 1) * np.log(self.rate) + 0.5 * c * (c + 1) / self.sigma**2
-        hits = hits - 16 * UNIT * (c + 1) * (1 - np.log(self.rate) + c / self.sigma**2)
-        return float((self.count * np.maximum(hits, 0.0)).sum() * (1 - (4 + len(self.rate)) * UNIT))
+        hits = lowered(hits, 16, (c + 1) * (1 - np.log(self.rate) + c / self.sigma**2))
+        return lowered(float((self.count * np.maximum(hits, 0.0)).sum()), 4 + len(self.rate))
 
     def log_test_lower(self, eps: float) -> float:
         """The event "some step's loss exceeds z" for the best of many z: delta >= P(event) - e^eps Q(event)."""
@@ -261,10 +261,9 @@ class GaussianMixtureLoss(PrivacyLoss):
             log_plain, log_shifted = log_ndtr(-y / sigma), log_ndtr((1 - y) / sigma)
         log_mixed = np.logaddexp(np.log1p(-q) + log_plain, np.log(q) + log_shifted)
         log_p, log_q = (log_plain, log_mixed) if self.flipped else (log_mixed, log_plain)
-        log_p_event = _log_some(log_p, count)
-        log_q_event = eps + _log_some(log_q, count)
-        log_p_event -= 1e-9 * (1 + abs(log_p_event))
-        log_q_event += 1e-9 * (1 + abs(log_q_event))
+        log_p_event, log_q_event = _log_some(log_p, count), eps + _log_some(log_q, count)
+        log_p_event = padded_down(log_p_event, 1e-9, 1 + abs(log_p_event))
+        log_q_event = padded_up(log_q_event, 1e-9, 1 + abs(log_q_event))
         if not log_q_event < log_p_event:
             return -math.inf
         return log_p_event + math.log(-math.expm1(log_q_event - log_p_event))

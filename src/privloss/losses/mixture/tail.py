@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privloss.losses.mixture.grid import Members
-from privloss.numerics.floats import Real
+from privloss.numerics.floats import Real, padded_down, padded_up
 
 _SAFETY = 1e-9  # relative; swallows the rounding of the sums below
 _WIDEST = 2.6  # largest theta_max
@@ -91,7 +91,7 @@ class Decay:
             sigma=sigma[:, :, None],
             odds=(q / (1 - q))[:, :, None],
             log_unit=top - np.log(sigma * np.sqrt(2 * np.pi)),
-            total_up=(mass_up.sum(axis=1, keepdims=True) + left_up + right_up) * (1 + _SAFETY),
+            total_up=padded_up(mass_up.sum(axis=1, keepdims=True) + left_up + right_up, _SAFETY),
             mass_low=mass_low,
             mass_up=mass_up,
             left_up=left_up,
@@ -105,8 +105,8 @@ class Decay:
 
     def with_total(self, log_mgf_upper: Real) -> Decay:
         """The same with M(c), and so the mass outside the cells, bounded through K(c)."""
-        total = np.exp(np.minimum(log_mgf_upper[:, None] - self.log_unit, 700.0)) * (1 + _SAFETY)
-        inside = self.mass_low.sum(axis=1, keepdims=True) * (1 - _SAFETY)
+        total = padded_up(np.exp(np.minimum(log_mgf_upper[:, None] - self.log_unit, 700.0)), _SAFETY)
+        inside = padded_down(self.mass_low.sum(axis=1, keepdims=True), _SAFETY)
         outside = np.maximum(total - inside, 0.0) + _SAFETY * total
         return replace(
             self,
@@ -135,7 +135,7 @@ class Decay:
             total = self.total_up[:, 0][:, None]
             gain = -(change + outside) / total
             best = np.where(np.isfinite(gain), gain, 0.0).max(axis=1)
-        return np.asarray(np.log1p(-np.clip(best - _SAFETY * np.abs(best), 0.0, 1 - 1e-15)))
+        return np.asarray(np.log1p(-np.clip(padded_down(best, _SAFETY), 0.0, 1 - 1e-15)))
 
     def _curves(self, t: float) -> tuple[Real, Real]:
         """Candidates (theta_max, e^s0), arrays (rows, candidates, 1)."""

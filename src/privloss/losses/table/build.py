@@ -9,7 +9,7 @@ import numpy as np
 
 from privloss.errors import Unsupported
 from privloss.losses.table.table import Table
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import Real, raised
 from privloss.numerics.stable import exp_or_inf, log_sampled
 
 _LARGEST_SIGMA, _LARGEST_SENSITIVITY = 1_000.0, 100_000
@@ -109,7 +109,7 @@ def discrete_gaussian(sigma: float, sensitivity: int) -> Table:
     def back(c: float, t: Real) -> Real:  # Q is centred at 0, and what is kept ends at D - R
         return beyond(c, t, reach - (c + 1) * sensitivity)
 
-    rho = sensitivity**2 / (2 * sigma**2) * (1 + 8 * UNIT)  # Canonne, Kamath, Steinke 2020, Thm. 4
+    rho = raised(sensitivity**2 / (2 * sigma**2), 8)  # Canonne, Kamath, Steinke 2020, Thm. 4
     slack = 16 + len(k) / 1000 + 4 * (_REACH + sensitivity / sigma) ** 2
     return Table((2.0 * k - sensitivity) * unit, masses, slack=slack, wobble=4.0, missing=(forth, back), rho=rho)
 
@@ -188,9 +188,28 @@ def poisson(row: Table, rate: float) -> Table:
             return (forth(0.0, t) + back(0.0, t)) * exp_or_inf(-(c + 1) * math.log1p(-rate))
 
         missing = (tail, tail_back)
-    # a relative error of v grows by v (dv'/dv) / v'
-    sampled = values[: len(row.values)]
-    growth = np.abs(row.values * rate * np.exp(row.values - sampled)) / np.maximum(np.abs(sampled), 1e-300)
-    wobble = row.wobble * max(1.0, float(growth[row.values != 0].max(initial=1.0))) + 8
-    slack = row.slack + 8 + 2 * row.wobble * (1 + top)
-    return Table(values, masses, rate * row.delta, 0.0, slack, wobble, missing, absolute=row.absolute)
+    wobble, absolute = _sampled_roundings(row, rate, values[: len(row.values)])
+    slack = row.slack + 8 + 2 * row.wobble * (1 + top) + row.absolute  # e^(v' - v) is as wrong as v is
+    return Table(values, masses, rate * row.delta, 0.0, slack, wobble, missing, absolute=absolute)
+
+
+def _sampled_roundings(row: Table, rate: float, sampled: Real) -> tuple[float | Real, float]:
+    """`wobble` and `absolute` of v' = log(1 - q + q e^v).
+
+    dv'/dv = q e^(v - v') =: p, which is at most 1 and rises with v by a factor e at most per unit: between v and a v
+    that is wrong by d it stays below p e^|d|. So a relative error of v grows by v p / v', and an absolute error d of
+    any v leaves at most |d| e^|d| max p, hardly anything on a small sample.
+
+    The rounding of v' itself is relative, below the 8 units that are added to `wobble` (see `log_sampled`). With
+    x = q (e^v - 1), which carries four units, log1p(x) is as wrong as |x| / ((1+x) |log(1+x)|) <= 1.31 times that for
+    x >= -0.4; below, the sum (1-q) + q e^v <= 0.6 of positive terms carries three, which its logarithm, at most -0.51,
+    doubles. log(1-q), where only Q is, carries two. Beyond v = 600, v + log q is as wrong as its terms are large.
+    """
+    p = rate * np.exp(row.values - sampled)
+    size = np.maximum(np.abs(sampled), 1e-300)
+    growth = (np.abs(row.values) * p / size)[row.values != 0].max(initial=1.0)
+    far = np.where(row.values > 600, 2 * (np.abs(row.values) - math.log(rate)) / size, 0.0)
+    wobble = row.wobble * max(1.0, float(growth)) + 8 + float(far.max())
+    # p as computed: the roundings of v and v' are absolute errors of its logarithm
+    units = 32 + 4 * (float(np.max(wobble)) + 2) * (1 + float(np.abs(row.values).max())) + 4 * row.absolute
+    return wobble, raised(row.absolute * min(float(p.max()), 1.0), units)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privloss.numerics.contour.transform import Lattice
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import UNIT, Real, padded_up
 
 _MOST_DECIMALS, _MOST_PARTS, _LARGEST = 7, 12, 1e9
 
@@ -63,4 +63,4 @@ def common_lattice(steps: Sequence[Steps]) -> Lattice | None:
         shift += step.count * step.error
     if stride == 0:
         return None
-    return Lattice(float(unit), stride, offset % stride, shift * (1 + 1e-9))
+    return Lattice(float(unit), stride, offset % stride, padded_up(shift, 1e-9))

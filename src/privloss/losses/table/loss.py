@@ -14,7 +14,7 @@ from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import Lattice, LineValues, TooExpensive
-from privloss.numerics.floats import UNIT, Real, lowered, raised
+from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
 _MAX_WORK = 40_000_000
 _BLOCK = 500_000
@@ -198,7 +198,7 @@ class _Vertical:
         if fade is None:
             return 0.0
         most = fade[0] + fade[1] / max(t, 1e-9) + self._beyond(row)
-        return math.log(max(most, 1e-300)) - self._log_size(row) + 1e-9 if most < math.inf else 0.0
+        return padded_up(math.log(max(most, 1e-300)) - self._log_size(row), 1e-9, 1.0) if most < math.inf else 0.0
 
     def _beyond(self, row: Table) -> float:
         """What lies beyond the nodes of a density: it need not fade at all."""
@@ -223,7 +223,7 @@ class _Vertical:
             squares = self._squares(row, row.tilted(self.c), heights)
             rise = 0.25 * variance * np.diff(heights) ** 2
             logs = 0.5 * np.log(np.minimum(np.maximum(squares[1:], squares[:-1]) + rise, 1.0))
-            found.append((heights, np.maximum.accumulate(logs[::-1])[::-1] + 1e-15))
+            found.append((heights, padded_up(np.maximum.accumulate(logs[::-1])[::-1], 1e-15, 1.0)))
         return found
 
     def _variance(self, row: Table) -> float:
@@ -235,7 +235,7 @@ class _Vertical:
         rest = 1e-12 if row.density is None else 1e-20
         if row.density is not None and math.log(max(self._beyond(row), 1e-300)) - self._log_size(row) > math.log(1e-25):
             raise TooExpensive("a tilt beyond the nodes")
-        return float(weights @ (row.values - centre) ** 2) * (1 + 1e-9) + rest * top**2
+        return padded_up(float(weights @ (row.values - centre) ** 2), 1e-9) + rest * top**2
 
     def _log_size(self, row: Table) -> float:
         """A lower bound on log M(c) of one row; -1e300 for none."""
@@ -276,6 +276,6 @@ class _Vertical:
             if fade is not None:
                 most = fade[0] + fade[1] / np.maximum(edges[:-1], 1e-9) + self._beyond(row)
                 log = np.log(np.maximum(most, 1e-300)) - self._log_size(row)
-                fall = np.maximum(fall, -np.minimum(log + 1e-9, 0.0))
+                fall = np.maximum(fall, -np.minimum(padded_up(log, 1e-9, 1.0), 0.0))
             total += times * fall
         return total

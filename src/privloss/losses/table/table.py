@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
 
 _ENOUGH = 1e-15  # a quadrature's error that needs no second opinion
@@ -45,7 +45,7 @@ def _mirrored(profile: Profile) -> Profile:
         if eps >= 0:
             return profile(eps)
         low, high = (math.exp(eps + end) - math.expm1(eps) for end in profile(-eps))
-        return math.log(low) - 16 * UNIT, math.log(high) + 16 * UNIT
+        return lowered(math.log(low), 16, 1.0), raised(math.log(high), 16, 1.0)
 
     return bounds
 
@@ -112,20 +112,20 @@ class Table:
         if self.missing is not None:
             return math.inf
         top = float(self.values.max()) if self.density is None else max(self.density.top[0], float(self.values.max()))
-        return top * (1 + 2 * float(np.max(self.wobble)) * UNIT * math.copysign(1, top)) + self.absolute * UNIT
+        return raised(raised(top, 2 * float(np.max(self.wobble))), self.absolute, 1.0)
 
     @property
     def largest_lower(self) -> float:
         """The same, rounded down: over values that surely have mass."""
         if self.missing is not None:
             return math.inf
-        wrong = 2 * UNIT * self.wobble * np.abs(self.values) + self.absolute * UNIT
+        sure = lowered(self.values, 1, 2 * self.wobble * np.abs(self.values) + self.absolute)
         nodes = 0 if self.density is None else self.density.nodes
-        reached = (self.values - wrong)[(self.masses > 0) & (np.arange(len(self.values)) >= nodes)]
+        reached = sure[(self.masses > 0) & (np.arange(len(self.values)) >= nodes)]
         top = float(reached.max(initial=-math.inf))
         if self.density is not None:  # the density reaches up to its end
-            end = self.density.top[0]
-            top = max(top, end - 2 * UNIT * float(np.max(self.wobble)) * abs(end) - self.absolute * UNIT)
+            end = lowered(self.density.top[0], 2 * float(np.max(self.wobble)))
+            top = max(top, lowered(end, self.absolute, 1.0))
         return top
 
     def reversed(self) -> Table:
@@ -149,7 +149,7 @@ class Table:
         atoms = slice(self.density.nodes, None)
         with np.errstate(over="ignore"):
             mass = float((self.masses[atoms] * np.exp(c * self.values[atoms])).sum())
-        return mass * (1 + 1e-12), self.density.variation[0](c) * (1 + 1e-12)
+        return padded_up(mass, 1e-12), padded_up(self.density.variation[0](c), 1e-12)
 
     @cached_property
     def mean(self) -> tuple[float, float]:
@@ -250,13 +250,17 @@ class Table:
         """log of lower and upper bounds on sum m_i (1 - e^(eps - v_i))_+."""
         if self.density is not None:
             return self.density.profile[0](eps)
-        found = []
-        for sign in (-1, 1):
-            wrong = (self.wobble + 2) * (np.abs(self.values) + abs(eps)) + self.absolute
-            values = self.values + sign * UNIT * wrong
-            gain = np.where(values > eps, -np.expm1(np.minimum(eps - values, 0.0)), 0.0)
-            total = math.fsum(self.masses * gain) * (1 + sign * (self.slack + 16) * UNIT)
-            if sign > 0 and np.any(values > eps):
-                total = max(total, 5e-324)  # masses may have underflown
-            found.append(math.log(total) if total > 0 else -math.inf)
-        return found[0] - 4 * UNIT * abs(found[0]) if found[0] > -math.inf else found[0], found[1]
+        wrong = (self.wobble + 2) * (np.abs(self.values) + abs(eps)) + self.absolute
+        least, most = lowered(self.values, 1, wrong), raised(self.values, 1, wrong)
+        units = float(np.max(self.slack)) + 16
+        low, high = lowered(self._gain(least, eps), units), raised(self._gain(most, eps), units)
+        if np.any(most > eps):
+            high = max(high, SMALLEST)  # masses may have underflown
+        return (
+            lowered(math.log(low), 4) if low > 0 else -math.inf,
+            math.log(high) if high > 0 else -math.inf,
+        )
+
+    def _gain(self, values: Real, eps: float) -> float:
+        """sum m_i (1 - e^(eps - v_i))_+ as computed from these values."""
+        return math.fsum(self.masses * np.where(values > eps, -np.expm1(np.minimum(eps - values, 0.0)), 0.0))

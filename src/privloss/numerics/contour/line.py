@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 
 from privloss.numerics.contour.transform import Lattice, LineValues, log_kappa
-from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.floats import UNIT, Complex, Real, lowered
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Line:
         lefts = each[:, left].min(axis=1)
         rights = each[:, ~left].min(axis=1) if np.any(~left) else np.full(len(eps), np.inf)
         # one period to the right there may be nothing left (but a blur has no end)
-        ended = (eps + period * (1 - 4 * UNIT) > self.largest) & (self.mu == 0)
+        ended = (eps + lowered(period, 4) > self.largest) & (self.mu == 0)
         return np.asarray(lefts + np.where(ended, 0.0, rights))
 
     def _blur(self, eps: Real, turned: Complex) -> Real:

@@ -13,7 +13,7 @@ from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.saddle import Saddle
 from privloss.numerics.contour.sparse import MAX_CELLS, worthwhile
 from privloss.numerics.contour.transform import Lattice, LineValues, TooExpensive, Transform, Vertical, log_kappa
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import Real, padded_up, raised
 
 MAX_NODES = 100_000
 _BLUR_NODES = (250_000, 120_000, 60_000, 30_000, 15_000, 4_000)
@@ -40,22 +40,8 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line
         raise TooExpensive("no saddle found")
     need, finest = -math.log(min(max(goal / 16, _FINEST), _COARSEST)), -math.log(_FINEST)
     share = saddle.log_share + min(0.0, c * (saddle.eps - eps))
-    points = c + _STEPS / math.sqrt(saddle.curvature)
-    points = points[points > 0.02 * c]
-    logs = np.append(transform.log_mgf_upper(points) - k, 4 * UNIT * abs(k) - k)
-    points = np.append(points, 0.0)  # delta <= 1: b = 0, kappa = 1, K(0) <= 0
-    base, left = log_kappa(points) + logs + (c - points) * eps - share, points < c
-
-    def period_for(wish: float) -> float:
-        """A period that keeps the images on both sides below e^-wish."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # no period, no line
-            reach = (wish + base) / np.abs(points - c)
-        right = float(reach[~left].min())
-        if math.isfinite(transform.largest):
-            right = min(right, (transform.largest - eps) * (1 + 1e-9) + 1e-300)
-        return max(float(reach[left].min()), right, 1e-300)
-
-    period = period_for(finest)
+    images = _Images.around(transform, saddle)
+    period = images.period(eps, share, finest)
     if not math.isfinite(period):
         raise TooExpensive("no period found")
     lattice, last = transform.lattice, math.inf
@@ -73,7 +59,7 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line
     if guess < 2 * _CHEAP * step:
         cut = find_cut(vertical, missing(finest), step, last, guess, _CHEAP)
     if cut is None:
-        step = step if lattice is not None else 2 * math.pi / period_for(need)
+        step = step if lattice is not None else 2 * math.pi / images.period(eps, share, need)
         limit = _SHORT if transform.pointwise else MAX_NODES
         cut = find_cut(vertical, missing(need), step, last, max(0.8 * guess, 1.2 * _CHEAP * step), limit)
     if cut is not None:
@@ -83,15 +69,14 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line
         blur = -math.log(min(max(_BLUR_SHARE * goal, _FINEST_BLUR), _COARSEST))
         drawn, lattice = _long_line(transform, vertical, saddle, step, last, (need, blur), share)
     at_c, mu = float(drawn.values.log_modulus[0]), drawn.mu
-    blur_growth = 0.5 * mu * mu * points * (points + 1) * (1 + 8 * UNIT)
     return Line(
         c=c,
         step=step,
         t=drawn.t,
         values=drawn.values,
         log_beyond=drawn.log_beyond + float(drawn.values.error[0]),
-        image_points=points,
-        image_logs=logs + (k - at_c) + 4 * UNIT * (abs(k) + abs(at_c)) + blur_growth,
+        image_points=images.points,
+        image_logs=raised(images.logs + (k - at_c), 4, abs(k) + abs(at_c)) + images.blurred(mu),
         largest=transform.largest,
         lattice=lattice,
         mu=mu,
@@ -100,6 +85,40 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line
         skipped=drawn.skipped * math.exp(min(float(drawn.values.error[0]), 700.0)),
         skipped_density=drawn.skipped_density * math.exp(min(float(drawn.values.error[0]), 700.0)),
     )
+
+
+@dataclass(frozen=True)
+class _Images:
+    """Bounds on K(b) - K(c) at points b on either side of c, to keep the images of the trapezoid rule small."""
+
+    c: float
+    largest: float
+    points: Real
+    logs: Real
+
+    @classmethod
+    def around(cls, transform: Transform, saddle: Saddle) -> _Images:
+        c, k = saddle.c, saddle.k
+        points = c + _STEPS / math.sqrt(saddle.curvature)
+        points = points[points > 0.02 * c]
+        logs = np.append(transform.log_mgf_upper(points) - k, raised(-k, 4))
+        # delta <= 1: b = 0, kappa = 1, K(0) <= 0
+        return cls(c, transform.largest, np.append(points, 0.0), logs)
+
+    def period(self, eps: float, share: float, wish: float) -> float:
+        """A period that keeps the images on both sides below e^-wish."""
+        c, points = self.c, self.points
+        base, left = log_kappa(points) + self.logs + (c - points) * eps - share, points < c
+        with np.errstate(divide="ignore", invalid="ignore"):  # no period, no line
+            reach = (wish + base) / np.abs(points - c)
+        right = float(reach[~left].min())
+        if math.isfinite(self.largest):
+            right = min(right, padded_up(self.largest - eps, 1e-9) + 1e-300)
+        return max(float(reach[left].min()), right, 1e-300)
+
+    def blurred(self, mu: float) -> Real:
+        """What a blur adds to K at the points."""
+        return raised(0.5 * mu * mu * self.points * (self.points + 1), 8)
 
 
 @dataclass(frozen=True)

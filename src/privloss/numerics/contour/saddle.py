@@ -68,27 +68,14 @@ def find_saddle(
     before: tuple[float, float] | None = None
     found: Saddle | None = None
     for _ in range(80):
-        try:
-            saddle = Saddle.at(transform, math.exp(x), k_zero, variance)
-            error = miss(saddle) if rising else -miss(saddle)
-        except (TooExpensive, OverflowError):
-            error = math.nan
-        if math.isnan(error):
-            error = math.inf  # so far out that K cannot even be evaluated: come back
-        else:
-            found = saddle
+        saddle, error = _tried(transform, miss if rising else lambda s: -miss(s), math.exp(x), k_zero, variance)
+        found = saddle or found
         if abs(error) < CLOSE:
             break
         low, high = (low, x) if error > 0 else (x, high)
         tame = math.asinh(error / _TAME) if math.isfinite(error) else math.inf
-        if before is not None and tame != before[1] and math.isfinite(tame) and math.isfinite(before[1]):
-            step = -tame * (x - before[0]) / (tame - before[1])
-        else:  # d log_delta / d log c = -c^2 curvature
-            step = -2.0
-            if math.isfinite(error):
-                step = -tame * math.hypot(_TAME, error) / (saddle.c**2 * saddle.curvature)
+        step = min(max(_step(x, tame, before, saddle, error), -4.0), 4.0)
         before = (x, tame)
-        step = min(max(step, -4.0), 4.0)
         if not low < x + step < high:
             step = 0.5 * ((high if error < 0 else low) - x)
         if abs(step) < 1e-7:
@@ -97,3 +84,24 @@ def find_saddle(
     if found is None or (required and found.c < 1e-13):
         raise TooExpensive("no saddle found")
     return found
+
+
+def _tried(
+    transform: Transform, miss: Callable[[Saddle], float], c: float, k_zero: float, variance: float
+) -> tuple[Saddle | None, float]:
+    """The saddle at c and its miss; so far out that K cannot even be evaluated: none, and inf, to come back."""
+    try:
+        saddle = Saddle.at(transform, c, k_zero, variance)
+        error = miss(saddle)
+    except (TooExpensive, OverflowError):
+        return None, math.inf
+    return (None, math.inf) if math.isnan(error) else (saddle, error)
+
+
+def _step(x: float, tame: float, before: tuple[float, float] | None, saddle: Saddle | None, error: float) -> float:
+    """A secant step in log c or, with one point only, d log_delta / d log c = -c^2 curvature."""
+    if before is not None and tame != before[1] and math.isfinite(tame) and math.isfinite(before[1]):
+        return -tame * (x - before[0]) / (tame - before[1])
+    if saddle is None or not math.isfinite(error):
+        return -2.0
+    return -tame * math.hypot(_TAME, error) / (saddle.c**2 * saddle.curvature)

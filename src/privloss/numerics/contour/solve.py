@@ -15,7 +15,7 @@ from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
 from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
-from privloss.numerics.floats import UNIT
+from privloss.numerics.floats import UNIT, lowered, padded_up, raised
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
     upper = min(float(reading.log_upper()[0]), float(np.logaddexp(_moments_bound(line, eps), line.log_lost)))
     upper = min(upper, 0.0)
     if math.isfinite(transform.largest):  # delta <= 1 - e^(eps - largest)
-        upper = min(upper, math.log(-math.expm1(eps - whole.largest)) + 4 * UNIT)
+        upper = min(upper, raised(math.log(-math.expm1(eps - whole.largest)), 4, 1.0))
     return (min(float(reading.log_lower()[1]), upper), upper), line.mu
 
 
@@ -62,11 +62,11 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     # delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that eps is 0. With mass at infinity take P given that the
     # loss is finite, which is larger where both can be: KL grows by -log(1 - delta_inf)
     lost = transform.delta_inf_bounds[1]
-    extra = -math.log1p(-lost) * (1 + 1e-12) if lost < 1 else math.inf
+    extra = padded_up(-math.log1p(-lost), 1e-12) if lost < 1 else math.inf
     mean += extra
     if mean <= 0 or 0.5 * math.log(0.5 * mean) <= log_delta:
         mean = transform.mean_bounds()[1] + extra
-        if mean <= 0 or 0.5 * math.log(0.5 * mean) + 1e-12 * abs(log_delta) + 1e-12 <= log_delta:
+        if mean <= 0 or padded_up(0.5 * math.log(0.5 * mean), 1e-12, 1 + abs(log_delta)) <= log_delta:
             return Solved(-math.inf, 0.0, None)
     saddle = _saddle_at(transform, log_delta, start)
     # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
@@ -115,7 +115,7 @@ def _solve_on(transform: Transform, line: Line, level: tuple[float, float], sadd
     """Read both ends off a line."""
     log_delta = level[0]
     if math.isfinite(transform.largest):  # so close to the end of the losses that doubles cannot tell
-        end = transform.largest * (1 - (96 + 16 * transform.kinds) * UNIT)
+        end = lowered(transform.largest, 96 + 16 * transform.kinds)
         if line.read(np.array([end])).log_lower()[0] >= level[1]:
             return Solved(end, transform.largest, line)
     root, slope = _root(line, log_delta, saddle)
@@ -142,7 +142,7 @@ def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Lin
     margin = log_delta + c * eps - float(log_kappa(np.array(c)))
     if transform.moments(c)[0] < margin - 0.01:
         k = float(transform.log_mgf_upper(np.array([c]))[0])
-        if k + 16 * UNIT * (1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margin:
+        if raised(k, 16, 1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margin:
             return True
     vertical = transform.vertical(like.c)
     wish = like.log_mgf_upper - like.c * eps - log_delta - math.log(0.05)
@@ -173,7 +173,7 @@ def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Lin
 def _moments_bound(line: Line, eps: float) -> float:
     """log of kappa(c) e^(K(c) - c eps) (Prop. cdp2adp), from the value of K on the line itself."""
     k = line.log_mgf_upper
-    return float(log_kappa(np.array(line.c))) + k - line.c * eps + 8 * UNIT * (abs(k) + line.c * abs(eps))
+    return raised(float(log_kappa(np.array(line.c))) + k - line.c * eps, 8, abs(k) + line.c * abs(eps))
 
 
 def _root(line: Line, log_delta: float, saddle: Saddle) -> tuple[float, float]:

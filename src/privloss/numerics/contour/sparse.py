@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing
 
 from privloss.numerics.contour.transform import TooExpensive, Vertical
-from privloss.numerics.floats import Real
+from privloss.numerics.floats import Real, padded_up
 
 MAX_CELLS = 1_000_000
 _MAX_NODES = 400_000
 _CHUNK = 65_536
+_ROUNDED = 1e-9  # more than the rounding of a sum of shares
+_UP = padded_up(1.0, 1e-12)
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Nodes:
 def fall_below(squares: Real, variance: Real, width: float) -> Real:
     """The fall -1/2 log y on each cell from the larger y at its edges; arrays (rows, cells), `variance` (rows, 1)."""
     most = squares + 0.25 * width * width * variance
-    return np.asarray(-0.5 * np.log(np.minimum(most * (1 + 1e-12) + 1e-300, 1.0)))
+    return np.asarray(-0.5 * np.log(np.minimum(most * _UP + 1e-300, 1.0)))
 
 
 def worthwhile(
@@ -67,5 +69,5 @@ def worthwhile(
     if len(kept) * per_cell > _MAX_NODES:
         raise TooExpensive(f"{len(kept) * per_cell} nodes")
     index = (kept[:, None] * per_cell + np.arange(per_cell)).ravel().astype(np.int64)
-    grow = 1 + 1e-9  # rounding of these sums
-    return Nodes(index[index <= last], float(share[~keep].sum()) * grow, float(density[~keep].sum()) * grow)
+    skipped, skipped_density = (padded_up(float(s[~keep].sum()), _ROUNDED) for s in (share, density))
+    return Nodes(index[index <= last], skipped, skipped_density)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import Real, lowered, padded_up
 
 
 class TooExpensive(Exception):
@@ -43,7 +43,7 @@ class Lattice:
     def next_above(self, value: Real) -> Real:
         """The smallest lattice value > value; one that exceeds or meets it within a few roundings counts as above."""
         steps = value / self.unit
-        j = np.floor((steps - 16 * UNIT * np.abs(steps) - self.offset) / self.stride) + 1.0
+        j = np.floor((lowered(steps, 16) - self.offset) / self.stride) + 1.0
         return np.asarray((self.offset + j * self.stride) * self.unit)
 
 
@@ -126,4 +126,4 @@ def log_kappa(t: Real) -> Real:
 def kappa_bound_epsilon(c: float, k_upper: float, log_delta: float) -> float:
     """The eps with kappa(c) exp(K(c) - c eps) = delta, rounded up: delta(eps) <= delta there."""
     value = (k_upper + float(log_kappa(np.array(c))) - log_delta) / c
-    return value + 2e-15 * (1 + abs(k_upper) + abs(log_delta)) / c if math.isfinite(value) else math.inf
+    return padded_up(value, 2e-15, (1 + abs(k_upper) + abs(log_delta)) / c) if math.isfinite(value) else math.inf
