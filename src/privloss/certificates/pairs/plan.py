@@ -37,11 +37,12 @@ def plan_pairs(data: Any, adjacency: Any) -> Sides:
     except ValueError as problem:
         raise Rejected(f"plan: {problem}") from None
     named = [(_named(mechanism.to_dict(), adjacency), times) for mechanism, times in plan.steps]
-    uneven = sum(times for n, times in named if not n.symmetric)
-    mixed_up = adjacency == REPLACE_ONE and uneven > 1
+    uneven = any(not n.symmetric for n, _ in named)
+    # one uneven pair among even ones is too many: which order is worse may depend on what the others have shown
+    mixed_up = adjacency == REPLACE_ONE and uneven and sum(times for _, times in named) > 1
     need(not mixed_up, "plan: roles of neighbours may swap; uneven pairs cannot be composed")
     upper, lower = _directions(named, attained=False), _directions(named, attained=True)
-    if uneven == 0:
+    if not uneven:
         del upper[BACKWARD]
         if all(n.attained is None for n, _ in named):
             del lower[BACKWARD]
