@@ -1,4 +1,4 @@
-"""The table of mechanisms in docs/mechanisms.md, made from the registry: `python -m tests.mechanisms.table` rewrites it."""
+"""The table in docs/mechanisms.md, made from the registry: `python -m tests.mechanisms.table` rewrites it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def _forms(kind: Kind) -> str:
 
 
 def table() -> str:
-    rows = ["| in plan files | in Python | parameters | noise | group | GDP price | certified |", "|---|---|---|---|---|---|---|"]
+    rows = [
+        "| in plan files | in Python | parameters | noise | group | GDP price | certified |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for kind in KINDS.values():
         if kind.description.__module__.startswith("privloss."):
             facts = ["yes" if x is not None else "-" for x in (kind.louder, kind.grouped, kind.mu_squared)]

@@ -1,4 +1,4 @@
-"""Neighbours without an order may swap roles at every step: random uneven pairs in every wrapper, under every adjacency,
+"""Neighbours without an order may swap roles at every step: random uneven pairs in every wrapper and adjacency,
 against plain enumeration over all orders of roles, adaptive ones included."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plans whose answers are kept: every mechanism with every sampler under every adjacency, at three counts, and mixes.
+"""The plans whose answers are kept: every mechanism, sampler and adjacency, at three counts, and mixes.
 
 Everything is said in the words of plan files, so that the list outlives any rearrangement of the code.
 """

@@ -48,11 +48,11 @@ class WorstNeighbours:
 def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeighbours:
     """The steps of a plan with their counts; `roles_swap` if neighbours have no fixed order."""
     several = sum(n for _, n in uses) > 1
-    uneven = [i for i, (step, _) in enumerate(uses) if not step.mirrored] if roles_swap and several else []
+    uneven = _uneven(uses) if roles_swap and several else []
     above = [(_mirrored(step), n) if i in uneven else (step, n) for i, (step, n) in enumerate(uses)]
     curve = RenyiCurve.merged([step.curve.times(n) for step, n in uses if step.curve is not None])
     members = _members(uses, uneven)
-    bounded = uneven or any(step.attained for step, _ in uses)
+    bounded = bool(uneven) or any(step.attained for step, _ in uses)
     return WorstNeighbours(
         adjacency=adjacency,
         loss=_composed(above),
@@ -61,9 +61,14 @@ def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeigh
         attained=members if bounded else (),
         attained_pointwise=not several and all(step.attained_pointwise for step, _ in uses),
         unsampled=_without_samplers(above) if curve.empty else None,
-        theorems=_unique(text for step, _ in above for text in step.theorems),
-        assumptions=_unique(text for step, _ in above for text in step.assumptions),
+        theorems=_unique(step.theorems for step, _ in above),
+        assumptions=_unique(step.assumptions for step, _ in above),
     )
+
+
+def _uneven(uses: Sequence[Use]) -> list[int]:
+    """Which steps do not declare that they are their own mirror images."""
+    return [i for i, (step, _) in enumerate(uses) if not step.mirrored]
 
 
 def _composed(uses: Iterable[Use]) -> ComposedLoss:
@@ -128,5 +133,5 @@ def _choices(counts: Sequence[int]) -> list[tuple[int, ...]]:
     return list(itertools.islice(itertools.product(*each), _MOST_CHOICES))
 
 
-def _unique(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
+def _unique(texts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(texts)))

@@ -1,8 +1,8 @@
 """Gaussian noise.
 
 Two ways to say how much, because they are often confused (`noise.py`): ``noise_multiplier``, noise / clipping norm of a
-*sum*, from which the sensitivity follows; or ``sigma`` with ``sensitivity``, where nothing is doubled. For vectors the l2
-norm is all that matters (Cor. gauss_adp_exact_multi).
+*sum*, from which the sensitivity follows; or ``sigma`` with ``sensitivity``, where nothing is doubled. For vectors the
+l2 norm is all that matters (Cor. gauss_adp_exact_multi).
 
 >>> Gaussian(1.1)
 Gaussian(noise_multiplier=1.1)

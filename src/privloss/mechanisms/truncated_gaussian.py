@@ -26,8 +26,8 @@ _MOST_BOUND = 40.0
 
 @dataclass(frozen=True, repr=False)
 class TruncatedGaussian(Mechanism):
-    """A number plus Gaussian noise conditioned on |noise| <= bound. With `noise_multiplier` both sigma and the bound are
-    in units of the bound on one record's contribution."""
+    """A number plus Gaussian noise conditioned on |noise| <= bound. With `noise_multiplier` both sigma and the bound
+    are in units of the bound on one record's contribution."""
 
     kind: ClassVar[str] = "truncated-gaussian"
     sigma: float | None = number(above=True, default=None)

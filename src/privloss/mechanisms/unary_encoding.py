@@ -35,8 +35,8 @@ def _step(m: UnaryEncoding, adjacency: str) -> Step:
     return Step.of_table(
         unary_encoding(m.p, m.q),
         "Unary encoding: the two bits in which two answers differ (explicit pair)",
-        f"unary-encoding: neighbours give different answers under {adjacency}; an absent person's report is drawn as for "
-        "some fixed answer",
+        f"unary-encoding: neighbours give different answers under {adjacency}; an absent person's report is drawn as "
+        "for some fixed answer",
         mirrored=True,  # the two bits change places
     )
 

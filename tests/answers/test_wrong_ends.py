@@ -1,0 +1,195 @@
+"""Ends that were wrong once, each with the truth it missed."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import mpmath
+import pytest
+
+import privloss as pl
+from privloss.answers import tradeoff
+from privloss.losses.composed import ComposedLoss
+from privloss.losses.composition import WorstNeighbours
+from privloss.losses.curve import RenyiCurve
+from privloss.losses.samplers.setting import NULL_ADDS_NOTHING
+from privloss.numerics.bound import Bound
+
+# -- noisy max ---------------------------------------------------------------------------------------------------------
+
+
+def _survival(noise: str, t: float) -> float:
+    tail = 0.5 * math.exp(-abs(t)) if noise == "exponential" else 0.25 * (2 + abs(t)) * math.exp(-abs(t))
+    return tail if t > 0 else 1 - tail
+
+
+@pytest.mark.parametrize("noise", ["exponential", "laplace"])
+@pytest.mark.parametrize("eps", [0.3, 1.0, 3.0])
+def test_noisy_max_is_below_every_pair_of_candidates(noise: str, eps: float) -> None:
+    """Two candidates at any margin, by the law of the difference of their noises."""
+    found = pl.NoisyMax(eps, noise)
+    for x in (0.0, 0.2, 0.7 * eps):
+        best = 0.0
+        for i in range(401):
+            margin = -2 * eps + i * eps / 100
+            p, q = _survival(noise, margin), _survival(noise, margin + eps)
+            best = max(best, p - math.exp(x) * q, (1 - q) - math.exp(x) * (1 - p))
+        bound = found.delta(x)
+        assert bound.upper >= best - 1e-13
+        assert bound.lower <= best + (1e-4 if noise == "exponential" else 0.0) + 1e-13
+    assert found.total_variation().lower <= -math.expm1(-eps / 2) + 1e-13  # the box has tanh(eps/2)
+
+
+def test_noisy_max_with_three_candidates_by_integration() -> None:
+    """P[first wins] among three, exponential noise, moved by the sensitivity in all directions."""
+
+    def wins(scores: tuple[float, ...], k: int) -> float:
+        def density(z: float) -> float:
+            others = [scores[k] + z - s for i, s in enumerate(scores) if i != k]
+            return math.exp(-z) * math.prod(max(-math.expm1(-o), 0.0) if o > 0 else 0.0 for o in others)
+
+        return float(mpmath.quad(density, [0, 0.5, 1, 2, 4, 8, 40]))
+
+    eps = 1.0  # rate 1, sensitivity 1/2
+    base = (0.3, 0.0, 0.1)
+    for moves in product((-0.5, 0.5), repeat=3):
+        other = tuple(b + m for b, m in zip(base, moves, strict=True))
+        for x in (0.0, 0.5):
+            gain = sum(max(wins(base, k) - math.exp(x) * wins(other, k), 0.0) for k in range(3))
+            assert gain <= pl.NoisyMax(eps, "exponential").delta(x).upper + 1e-7
+
+
+# -- one use of a bounded range ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 8.0])
+def test_divergences_of_the_exponential_mechanism_are_attained(alpha: float) -> None:
+    """The largest over two-point mechanisms with losses t and t - eps; the dominating pair has more."""
+    eps = 2.0
+    best = 0.0
+    for i in range(1, 400):
+        t = eps * i / 400
+        up = (math.exp(eps) - math.exp(t)) / math.expm1(eps)
+        q = (up * math.exp(-t), 1 - up * math.exp(-t))
+        p = (up, 1 - up)
+        if alpha == 1:
+            value = sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
+        else:
+            value = math.log(sum(a**alpha * b ** (1 - alpha) for a, b in zip(p, q, strict=True))) / (alpha - 1)
+        best = max(best, value)
+    found = pl.Exponential(eps).rdp(alpha)
+    assert found.lower <= best * (1 + 1e-4)
+    assert found.upper >= best
+
+
+# -- delta = 0 and delta = 1 -------------------------------------------------------------------------------------------
+
+
+def test_largest_losses_have_a_lower_end_of_their_own() -> None:
+    plan = pl.PrivacyProfile([0.0011139546157293892], [0.0]).poisson(1.0633834029011163e-07) * 5
+    with mpmath.workdps(40):
+        q, eps = mpmath.mpf(1.0633834029011163e-07), mpmath.mpf(0.0011139546157293892)
+        truth = 5 * mpmath.log(1 - q + q * mpmath.exp(eps))
+        found = plan.epsilon(0.0)
+        assert mpmath.mpf(found.lower) <= truth <= mpmath.mpf(found.upper)
+    assert pl.Custom([0.5, 0.5], [0.5, 0.5]).epsilon(0.0).lower == 0
+    assert (pl.Custom([0.2, 0.8], [0.2, 0.8]) * 7).rdp(math.inf).lower == 0
+
+
+@pytest.mark.parametrize("count", [60, 100, 1000])
+def test_delta_is_not_quite_one(count: int) -> None:
+    found = (pl.ApproxDP(0.1, 0.5) * count).delta(1.0)
+    assert found.lower < 1
+    assert found.upper == 1
+    assert pl.ApproxDP(0.1, 1.0).delta(1.0) == Bound(1.0, 1.0)
+
+
+# -- zero-out on a sample ----------------------------------------------------------------------------------------------
+
+
+def test_zero_out_on_a_sample_says_what_it_assumes() -> None:
+    for sampled in (pl.PureDP(1.0).poisson(0.1), pl.Gaussian(sigma=2.0).poisson(0.1), pl.Laplace(2.0).poisson(0.5)):
+        assert NULL_ADDS_NOTHING in sampled.explain(delta=1e-6, adjacency="zero-out").assumptions
+        assert NULL_ADDS_NOTHING not in sampled.explain(delta=1e-6).assumptions
+    for known in (pl.Gaussian(2.0).poisson(0.1), pl.Laplace(noise_multiplier=2.0).poisson(0.1), pl.PureDP(1.0)):
+        assert NULL_ADDS_NOTHING not in known.explain(delta=1e-6, adjacency="zero-out").assumptions
+    truncated = pl.Gaussian(sigma=2.0).truncated_poisson(0.1, 100, 20)
+    assert NULL_ADDS_NOTHING in truncated.explain(delta=1e-6, adjacency="zero-out").assumptions
+    assert (
+        NULL_ADDS_NOTHING in pl.Gaussian(sigma=2.0).allocated(5).explain(delta=1e-6, adjacency="zero-out").assumptions
+    )
+
+
+def test_why_it_must_be_assumed() -> None:
+    """A mechanism that is 0-DP under zero-out, yet shows whether the record or its null record was sampled at all:
+    M(S) = 0, M(S with x) = M(S with null) = 1. Its sampled pair is not the trivial one under add-remove."""
+    assert pl.PureDP(0.0).poisson(0.5).delta(0.0, adjacency="zero-out").upper == 0
+
+
+# -- the trade-off curve near its edge ---------------------------------------------------------------------------------
+
+
+def test_concave_upper_covers_both_sides_of_a_point_near_the_edge() -> None:
+    """A concave function on x >= 1 whose largest value lies between x and x + h, where x - h < 1 < x."""
+    top, x = 1.0 + 1.5e-6, 1.0 + 0.6e-6
+
+    def branch(at: float) -> tuple[float, float]:
+        value = 0.5 - 40.0 * abs(at - top)  # a roof: concave, falls on both sides
+        return value, value
+
+    assert branch(x)[0] < branch(top)[0] == 0.5
+    assert tradeoff._concave_upper(branch, x, +1) >= 0.5
+
+
+@pytest.mark.parametrize("fpr", [1e-4, 0.01, 0.2, 0.49, 0.7])
+def test_trade_off_of_laplace_noise_is_contained(fpr: float) -> None:
+    lam = 0.8
+    cut = 0.5 * math.exp(-lam)
+    if fpr < cut:
+        truth = 1 - math.exp(lam) * fpr
+    elif fpr <= 0.5:
+        truth = math.exp(-lam) / (4 * fpr)
+    else:
+        truth = math.exp(-lam) * (1 - fpr)
+    found = pl.Laplace(1 / lam).tradeoff(fpr)
+    assert found.lower - 1e-12 <= truth <= found.upper + 1e-12
+
+
+# -- contradictions ----------------------------------------------------------------------------------------------------
+
+
+def test_contradictions_raise() -> None:
+    """A lower end above the upper end is a bug, and is never shown as an interval."""
+    from privloss.answers import exact
+    from privloss.mechanisms.worst_neighbours import worst_neighbours
+
+    good = worst_neighbours(pl.Gaussian(2.0).as_plan())
+    worse = worst_neighbours(pl.Gaussian(1.0).as_plan()).loss
+    broken = WorstNeighbours("add-remove", good.loss, RenyiCurve(), ComposedLoss(()), (worse,), False, None, (), ())
+    with pytest.raises(pl.InvalidInput, match="lower"):
+        exact._epsilon(broken, 1e-6, 1e-10)
+    with pytest.raises(pl.InvalidInput, match="lower"):
+        exact._delta(broken, 1.0, 1e-10)
+
+
+# -- calibration -------------------------------------------------------------------------------------------------------
+
+
+def test_calibrated_values_meet_their_target() -> None:
+    for family, epsilon, delta in (
+        (lambda s: pl.Laplace(s) * 20, 2.0, 1e-5),
+        (lambda s: pl.Gaussian(s).poisson(0.01) * 100, 1.0, 1e-6),
+        (lambda s: pl.Laplace(s) * 3, 1.0, 1e-4),
+    ):
+        found = pl.calibrate(family, epsilon=epsilon, delta=delta)
+        assert found.achieved.upper <= epsilon
+        assert found.plan.epsilon(delta).upper <= epsilon
+
+
+def test_a_search_stays_where_plans_are_supported() -> None:
+    found = pl.calibrate(lambda s: pl.DiscreteGaussian(s) * 5, epsilon=1, delta=1e-6)
+    assert found.achieved.upper <= 1
+    assert found.achieved.lower >= 1 - 1e-6
+    with pytest.raises(pl.Unreachable):
+        pl.calibrate(lambda s: pl.TruncatedGaussian(s, 30.0) * 5, epsilon=1e-9, delta=1e-30)
