@@ -107,6 +107,11 @@ def _shuffle_word(record: Record, question: str, old: Any, new: Any) -> bool:
     return isinstance(old, str) and isinstance(new, str) and old.replace(".shuffled(", ".shuffle(") == new
 
 
+def _gdp_on_the_whole_data(record: Record, question: str, old: Any, new: Any) -> bool:
+    """A GDP box on a "sample" of rate 1 under replace-one was taken for noise with a clipping norm, and doubled."""
+    return record["adjacency"] == "replace-one" and "gdp" in _kinds(record) and "poisson" in _schemes(record)
+
+
 def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
     """Parameters of a line are searched in floating point, so the ends of a wide interval move by a part of its width;
     prices are upper ends."""
@@ -119,6 +124,7 @@ def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
 
 REASONS: dict[str, Reason] = {
     "last digits": _last_digits,
+    "gdp": _gdp_on_the_whole_data,
     "shuffle": _shuffle_word,
     "noisy max": _noisy_max,
     "divergences": _exponential_divergences,

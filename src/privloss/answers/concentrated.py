@@ -18,7 +18,7 @@ from privloss.losses.composed import ComposedLoss
 from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics.bound import Bound, exactly
-from privloss.numerics.floats import UNIT, Real, lowered, raised
+from privloss.numerics.floats import Real, lowered, raised
 
 METHOD = "supremum of K(t)/(t(t+1))"
 _ROUNDS, _SPLIT, _WANTED = 12, 8, 1e-10
@@ -81,13 +81,13 @@ def _branch_and_bound(loss: PrivacyLoss) -> tuple[float, float]:
 
     def ratio_upper(a: Real, b: Real) -> Real:
         k = np.minimum(loss.log_mgf_upper(b), top * b)
-        return np.asarray(k / (b * (a + 1)) * (1 + 8 * UNIT))
+        return np.asarray(raised(k / (b * (a + 1)), 8))
 
     # left of all cells K(t)/t <= K(first)/first; right of all cells K(t)/t <= top
     outside = max(float(ratio_upper(np.zeros(1), np.array([first]))[0]), top / (last + 1))
     for _ in range(_ROUNDS):
         upper = ratio_upper(left, right)
-        best = max(best, float((loss.log_mgf_lower(right) / (right * (right + 1))).max()) * (1 - 8 * UNIT))
+        best = max(best, lowered(float((loss.log_mgf_lower(right) / (right * (right + 1))).max()), 8))
         alive = upper > best * (1 + _WANTED)
         ceiling = max(float(upper[alive].max()) if np.any(alive) else best * (1 + _WANTED), best)
         if not np.any(alive) or alive.sum() > 4000:

@@ -31,7 +31,7 @@ from privloss.numerics.bound import Bound, Bounds, exactly, largest
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.solve import Solved, delta_bounds, epsilon_bounds, epsilon_near, surely_at_most
 from privloss.numerics.contour.transform import TooExpensive
-from privloss.numerics.floats import UNIT, exp_down, exp_up, lowered, raised
+from privloss.numerics.floats import exp_down, exp_up, lowered, raised
 from privloss.numerics.solve import decreasing_root, last_at_least
 
 CLOSED = "closed form"
@@ -247,10 +247,10 @@ def _finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | Non
     if delta < low_inf or low_inf == 1:
         return None
     # a difference of two doubles is rounded once, and its sign is exact
-    low, high = (delta - high_inf) * (1 - 2 * UNIT), (delta - low_inf) * (1 + 2 * UNIT)
+    low, high = lowered(delta - high_inf, 2), raised(delta - low_inf, 2)
     log_low = math.log(low) if low > 0 else -math.inf
     log_high = math.log(high) if high > 0 else -math.inf
-    return log_low * (1 + 2 * UNIT * math.copysign(1, -log_low)), log_high * (1 + 2 * UNIT * math.copysign(1, log_high))
+    return lowered(log_low, 2), raised(log_high, 2)
 
 
 def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:

@@ -19,7 +19,7 @@ from privloss.losses.composition import WorstNeighbours
 from privloss.losses.curve import RenyiCurve
 from privloss.numerics.bound import Bound
 from privloss.numerics.contour.transform import TooExpensive, log_kappa
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import Real, lowered, raised
 
 LogMgf = Callable[[Real], Real]
 METHOD = "Renyi moments above, a Gaussian on the curve below"
@@ -50,7 +50,7 @@ def epsilon_upper(log_mgf: LogMgf, points: Real | None, log_delta: float) -> flo
     def value(c: Real) -> Real:
         k = log_mgf(c)
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray((k + log_kappa(c) - log_delta) / c + 16 * UNIT * (np.abs(k) + abs(log_delta) + 1) / c)
+            return np.asarray(raised((k + log_kappa(c) - log_delta) / c, 16, (np.abs(k) + abs(log_delta) + 1) / c))
 
     return _best(value, points)
 
@@ -61,7 +61,7 @@ def log_delta_upper(log_mgf: LogMgf, points: Real | None, eps: float) -> float:
     def value(c: Real) -> Real:
         k = log_mgf(c)
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray(k + log_kappa(c) - c * eps + 16 * UNIT * (np.abs(k) + c * eps + 1))
+            return np.asarray(raised(k + log_kappa(c) - c * eps, 16, np.abs(k) + c * eps + 1))
 
     return _best(value, points)
 
@@ -95,7 +95,7 @@ def epsilon(worst: WorstNeighbours, delta: float, solve: Callable[[ComposedLoss]
 
 def _all_moments(worst: WorstNeighbours, delta: float) -> float:
     """Route A, the larger of both directions."""
-    left = (delta - worst.loss.delta_inf_bounds[1]) * (1 - 4 * UNIT)
+    left = lowered(delta - worst.loss.delta_inf_bounds[1], 4)
     if left <= 0:
         return math.inf
     found = [
@@ -118,7 +118,7 @@ def delta(worst: WorstNeighbours, eps: float, solve: Callable[[ComposedLoss], Bo
     logs = [log_delta_upper(_joined(worst.loss, worst.curve, f), worst.curve.points, eps) for f in (False, True)]
     log_moment = max(logs)
     inf = worst.loss.delta_inf_bounds[1]
-    moment = (math.exp(min(log_moment, 0.0)) * (1 + 2 * UNIT * abs(log_moment)) + inf) * (1 + 16 * UNIT)
+    moment = raised(raised(math.exp(min(log_moment, 0.0)), 2 * abs(log_moment)) + inf, 16)
     upper = min(max(moment, 5e-324), 1.0)
     if worst.loss.parts:
         boxes = [_with_box(worst, split * upper) for split in _SPLITS]

@@ -18,7 +18,7 @@ from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, exactly, largest
 from privloss.numerics.contour.transform import TooExpensive
-from privloss.numerics.floats import UNIT
+from privloss.numerics.floats import lowered, raised
 
 METHOD = "K on the real axis"
 
@@ -62,7 +62,7 @@ def rdp(plan: Plan, alpha: Any, *, adjacency: str | None = None) -> Bound:
     found = largest(each)
     if worst.curve.empty:
         return _with_attained(found, worst, lambda d: _divergence(*log_mgf_bounds(d, c), c))
-    upper = found.upper + float(worst.curve.log_mgf_upper(np.array([c]))[0]) / c * (1 + 4 * UNIT)
+    upper = raised(found.upper + float(worst.curve.log_mgf_upper(np.array([c]))[0]) / c, 4)
     lower = max(_divergence(*log_mgf_bounds(d, c), c).lower for d in directions(worst.stand_in))
     return Bound(lower, upper, METHOD)
 
@@ -77,7 +77,7 @@ def _with_attained(found: Bound, worst: WorstNeighbours, ask: Callable[[Composed
 
 def _divergence(k_low: float, k_high: float, c: float) -> Bound:
     low, high = max(k_low, 0.0) / c, max(k_high, 0.0) / c
-    return Bound(low * (1 - 4 * UNIT), high * (1 + 4 * UNIT), METHOD)
+    return Bound(lowered(low, 4), raised(high, 4), METHOD)
 
 
 def _max_divergence(worst: WorstNeighbours) -> Bound:
@@ -99,7 +99,7 @@ def kl(plan: Plan, *, adjacency: str | None = None) -> Bound:
     # D_1 <= D_alpha for every order of the curve; zCDP itself bounds KL by rho
     points = worst.curve.points
     at = np.array([1e-12]) if points is None else points[:1]
-    upper = found.upper + float((worst.curve.log_mgf_upper(at) / at)[0]) * (1 + 4 * UNIT)
+    upper = raised(found.upper + float((worst.curve.log_mgf_upper(at) / at)[0]), 4)
     return Bound(max(_mean(d).lower for d in directions(worst.stand_in)), upper, METHOD)
 
 

@@ -87,6 +87,8 @@ def _check(data: Any) -> None:
     with ctx.workprec(bits):
         claim = Claim.of(data["claim"])
         sides = plan_pairs(data["plan"], data["adjacency"])
+        if list(sides.theorems) != data["theorems"]:
+            sides = plan_pairs(data["plan"], data["adjacency"], boxed=True)
         need(list(sides.theorems) == data["theorems"], "theorems: not those of this plan")
         _judge(claim, sides, parameters)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from privloss.numerics.contour.transform import Lattice, Vertical
-from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
+from privloss.numerics.floats import Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
     from privloss.losses.table.lattice import Steps
@@ -130,7 +130,7 @@ class PrivacyLoss(ABC):
     def log_mgf_lower(self, c: Real) -> Real:
         """Lower bounds on K at real points c > 0, where the upper ones are closed forms a few roundings wide."""
         k = self.log_mgf_upper(c)
-        return k - 256 * UNIT * (1 + np.abs(k)) * np.minimum(1.0, np.abs(c) + c * c)
+        return np.asarray(lowered(k, 256, (1 + np.abs(k)) * np.minimum(1.0, np.abs(c) + c * c)))
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
         """Like `log_mgf_upper`, at a cost that never grows, perhaps less sharp: for the last resort."""

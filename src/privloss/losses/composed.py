@@ -92,10 +92,10 @@ class ComposedLoss(PrivacyLoss):
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
         each = np.array([p.log_mgf_simple_upper(c) for p in self.parts])
-        return np.asarray(each.sum(axis=0) + 2 * len(self.parts) * UNIT * np.abs(each).sum(axis=0))
+        return np.asarray(raised(each.sum(axis=0), 2 * len(self.parts), np.abs(each).sum(axis=0)))
 
     def log_mgf_simple_lower(self, c: float) -> float:
-        return sum(p.log_mgf_simple_lower(c) for p in self.parts) * (1 - 2 * len(self.parts) * UNIT)
+        return lowered(math.fsum(p.log_mgf_simple_lower(c) for p in self.parts), 2 * len(self.parts))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         own = self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
@@ -115,8 +115,8 @@ class ComposedLoss(PrivacyLoss):
     def mean_bounds(self) -> tuple[float, float]:
         each = [p.mean_bounds() for p in self.parts]
         low, high = sum(m[0] for m in each), sum(m[1] for m in each)
-        slack = 2 * len(each) * UNIT * sum(abs(m[1]) for m in each)
-        return low - slack, high + slack
+        size = sum(abs(m[1]) for m in each)
+        return lowered(low, 2 * len(each), size), raised(high, 2 * len(each), size)
 
     def weakest(self) -> ComposedLoss:
         raise NotImplementedError("ask the parts")
@@ -160,7 +160,7 @@ class ComposedLoss(PrivacyLoss):
 
     def log_mgf_upper(self, c: Real) -> Real:
         each = np.array([p.log_mgf_upper(c) for p in self.parts])
-        return np.asarray(each.sum(axis=0) + 2 * len(self.parts) * UNIT * np.abs(each).sum(axis=0))
+        return np.asarray(raised(each.sum(axis=0), 2 * len(self.parts), np.abs(each).sum(axis=0)))
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,8 @@ class _Vertical:
     parts: tuple[Vertical, ...]
 
     def line(self, t: Real, goal: float) -> LineValues:
+        if not self.parts:  # nothing is lost: K = 0
+            return LineValues(np.zeros_like(t), np.zeros_like(t), np.zeros_like(t))
         lines = [p.line(t, goal / len(self.parts)) for p in self.parts]
         if len(lines) == 1:
             return lines[0]

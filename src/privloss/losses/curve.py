@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from privloss.numerics.floats import UNIT, Real, lowered
+from privloss.numerics.floats import Real, lowered, raised
 
 OrderTable = tuple[tuple[float, ...], tuple[float, ...], int]  # orders, divergences, count
 WHOLE_ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512)
@@ -55,9 +55,9 @@ class RenyiCurve:
         """c D_(c+1): monotonicity of D in alpha fills the gaps of a table from above; inf beyond its last order."""
         total = self.rho * (c + 1)
         for orders, epsilons, n in self.all_tables:
-            at = np.searchsorted(np.array(orders), (c + 1) * (1 - 4 * UNIT))
+            at = np.searchsorted(np.array(orders), lowered(c + 1, 4))
             total = total + n * np.append(np.array(epsilons), math.inf)[at]
-        return np.asarray(c * total * (1 + 16 * UNIT))
+        return np.asarray(raised(c * total, 16))
 
 
 def gaussian_below(orders: Sequence[float], epsilons: Sequence[float]) -> float:
@@ -78,5 +78,5 @@ def poisson_divergence(order: int, rate: float, divergence: Callable[[int], floa
     binomial = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
     logs = binomial + (order - k) * math.log1p(-rate) + k * math.log(rate) + log_excess
     size = 4 + gammaln(order + 1) + order * abs(math.log(rate)) + np.where(np.isfinite(moments), moments, 0.0).max()
-    total = float(logsumexp(logs)) + 16 * UNIT * (size + order)
-    return float(np.logaddexp(0.0, total)) / (order - 1) * (1 + 8 * UNIT)
+    total = raised(float(logsumexp(logs)), 16, size + order)
+    return raised(float(np.logaddexp(0.0, total)) / (order - 1), 8)

@@ -2,7 +2,7 @@
 
 *Gumbel noise* makes it the exponential mechanism. *Exponential or Laplace noise* of rate lam: with eps = 2 lam D for
 scores of sensitivity D (lam D if all scores move in one direction) it is dominated by the Laplace pair of ratio eps.
-For a set S of outputs let A be the largest noisy score in S and B the largest of the rest; the neighbour lowers A - B by
+For a set S of outputs let A be the largest noisy score in S, B the largest of the rest; the neighbour lowers A - B by
 at most 2 D. The hazard rate of a maximum of independent variables with hazard rates at most lam is at most lam, hence
 the survival function s(t) = P[A - B > t] has -s' <= lam min(s, 1 - s), with equality for the Laplace law; so s(2 D) is
 at least what the Laplace law makes of s(0). docs/mechanisms.md has the proof. With two candidates and exponential noise

@@ -19,7 +19,7 @@ from privloss.losses.chains import approx, pure, zcdp
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.numerics import check
 from privloss.numerics.arrays import numbers, plain, together
-from privloss.numerics.floats import UNIT, rounded_up
+from privloss.numerics.floats import raised, rounded_up
 
 __all__ = ["approx", "log_mean", "mixture", "plan", "pure", "renyi_triangle", "zcdp", "zcdp_triangle"]
 Curve = Callable[[float], float]  # Renyi divergence by order
@@ -79,7 +79,7 @@ def log_mean(c: Any, a: Any, b: Any, first: Any, second: Any) -> Any:
     safe, top = np.maximum(c, 1e-300), np.maximum(c * a, c * b)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         near = np.log1p(first * np.expm1(np.minimum(c * a, 600.0)) + second * np.expm1(np.minimum(c * b, 600.0)))
-        far = np.logaddexp(np.log(first) + c * a, np.log(second) + c * b) + 8 * UNIT * (1 + top)
+        far = raised(np.logaddexp(np.log(first) + c * a, np.log(second) + c * b), 8, 1 + top)
     return np.where(top < 30, near, np.maximum(far, 0.0)) / safe
 
 

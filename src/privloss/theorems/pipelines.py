@@ -19,7 +19,7 @@ from privloss.numerics.floats import raised
 from privloss.theorems import composition, conversion, group, subsampling
 from privloss.theorems.gaussian_dp import gaussian_epsilon
 
-WHOLE_ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512, 768, 1024)
+ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512, 768, 1024)
 
 
 def through_approximate_dp(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
@@ -42,7 +42,7 @@ def through_approximate_dp(noise_multiplier: float, rate: float, steps: int, del
 
 
 def through_renyi_dp(
-    noise_multiplier: float, rate: float, steps: int, delta: float, orders: Sequence[int] = WHOLE_ORDERS
+    noise_multiplier: float, rate: float, steps: int, delta: float, orders: Sequence[int] = ORDERS
 ) -> float:
     """Section use_subsampling: Lem. gauss_cdp, Thm. rdp_subsampling, Lem. rdp_composition, best conversion."""
     sigma = check.number("noise_multiplier", noise_multiplier, low=0, above=True)

@@ -6,12 +6,12 @@ where the checker reads a plan: it shares the parser with the engine, and nothin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privloss.adjacency import REPLACE_ONE
 from privloss.certificates.balls import Rejected, need
-from privloss.certificates.pairs.base import Named, Steps
+from privloss.certificates.pairs.base import NOTHING, Named, Steps
 from privloss.certificates.pairs.gaussian import GAUSSIAN
 from privloss.certificates.pairs.noise import Step
 from privloss.certificates.pairs.other import sampled
@@ -30,13 +30,14 @@ class Sides:
     theorems: tuple[str, ...]
 
 
-def plan_pairs(data: Any, adjacency: Any) -> Sides:
-    """The steps of a plan file under an adjacency (one of the plan format's)."""
+def plan_pairs(data: Any, adjacency: Any, boxed: bool = False) -> Sides:
+    """The steps of a plan file under an adjacency (one of the plan format's); `boxed` reads noisy max as 0.1.0 did."""
     try:
         plan = Plan.from_dict({**data, "adjacency": adjacency} if isinstance(data, dict) else data)
     except ValueError as problem:
         raise Rejected(f"plan: {problem}") from None
-    named = [(_named(mechanism.to_dict(), adjacency), times) for mechanism, times in plan.steps]
+    read = _boxed if boxed else _named
+    named = [(read(mechanism.to_dict(), adjacency), times) for mechanism, times in plan.steps]
     uneven = any(not n.symmetric for n, _ in named)
     # one uneven pair among even ones is too many: which order is worse may depend on what the others have shown
     mixed_up = adjacency == REPLACE_ONE and uneven and sum(times for _, times in named) > 1
@@ -54,6 +55,15 @@ def _directions(named: list[tuple[Named, int]], attained: bool) -> dict[str, Ste
     for i, name in enumerate((FORWARD, BACKWARD)):
         found[name] = [(((n.attained if attained else None) or n.pairs)[i], times) for n, times in named]
     return found
+
+
+def _boxed(step: Step, adjacency: str) -> Named:
+    """Noisy max with other than Gumbel noise as any epsilon-DP mechanism, of which nothing is claimed to be attained:
+    true as well, and what certificates of 0.1.0 rest on."""
+    if step["mechanism"] != "noisy-max" or step.get("noise", "gumbel") == "gumbel":
+        return _named(step, adjacency)
+    box = {name: value for name, value in step.items() if name != "noise"} | {"mechanism": "pure-dp"}
+    return replace(_named(box, adjacency), attained=NOTHING)
 
 
 def _named(step: Step, adjacency: str) -> Named:
