@@ -278,7 +278,7 @@ def test_exponential_mechanism_is_never_worse_than_its_bound() -> None:
     p, q = [up, 1 - up], [up * math.exp(-t), (1 - up) * math.exp(eps - t)]
     assert hockey_stick(p, q, x) == pytest.approx(pl.Exponential(eps).delta(x).upper, rel=1e-12)
     assert pl.NoisyMax(eps).delta(x) == pl.Exponential(eps).delta(x)
-    assert pl.NoisyMax(eps, "laplace").delta(x) == pl.PureDP(eps).delta(x)
+    assert pl.NoisyMax(eps, "exponential").delta(x) == pl.Laplace(1 / eps).delta(x)
 
 
 def test_bounded_range_against_the_optimal_non_adaptive_bound() -> None:
@@ -471,8 +471,9 @@ def test_few_different_boxes_are_enumerated() -> None:
         (lambda: pl.TradeOff([0.0, 1.0], [1.0, 0.5]), "must rise from 0 to 1"),
         (lambda: pl.TradeOff([0.0, 0.5, 1.0], [0.5, 0.45, 0.0]), "convex"),
         (lambda: pl.ZCDP(0.1, 2.0), "delta = 2.0"),
-        (lambda: pl.register(int, print), "need a subclass of Mechanism"),  # type: ignore[arg-type]
-        (lambda: pl.register(pl.Gaussian, print), "is registered already"),
+        (lambda: pl.register(int), "must be a privloss.Kind"),  # type: ignore[arg-type]
+        (lambda: pl.register(pl.Kind("int", int, print)), "a subclass of privloss.Mechanism"),
+        (lambda: pl.register(pl.Kind("gaussian", pl.Gaussian, print)), "is registered already"),
     ],
 )
 def test_bad_input(call: object, words: str) -> None:

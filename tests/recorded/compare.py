@@ -112,6 +112,21 @@ def _gdp_on_the_whole_data(record: Record, question: str, old: Any, new: Any) ->
     return record["adjacency"] == "replace-one" and "gdp" in _kinds(record) and "poisson" in _schemes(record)
 
 
+def _gdp_of_nothing(record: Record, question: str, old: Any, new: Any) -> bool:
+    """A GDP box with mu = 0 loses nothing on a sample either; it was refused."""
+    return any(step.get("mu") == 0 for step in record["steps"]) and isinstance(old, str) and not isinstance(new, str)
+
+
+def _tabulated_on_a_sample(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Bins on a sample: the lower end was that of the dominating table, which is not attained."""
+    before, after = _ends(old), _ends(new)
+    named = "tabulated" in _kinds(record) and bool(_schemes(record) & {"poisson", "truncated-poisson"})
+    if not named or before is None or after is None:
+        return False
+    quote = 0 if question.startswith("tradeoff") else 1  # of a trade-off the lower end is quoted
+    return abs(after[quote] - before[quote]) <= _slack(before[quote]) + 1e-9 * abs(before[quote])
+
+
 def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
     """Parameters of a line are searched in floating point, so the ends of a wide interval move by a part of its width;
     prices are upper ends."""
@@ -125,6 +140,8 @@ def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
 REASONS: dict[str, Reason] = {
     "last digits": _last_digits,
     "gdp": _gdp_on_the_whole_data,
+    "gdp of nothing": _gdp_of_nothing,
+    "tabulated": _tabulated_on_a_sample,
     "shuffle": _shuffle_word,
     "noisy max": _noisy_max,
     "divergences": _exponential_divergences,

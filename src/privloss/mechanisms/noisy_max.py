@@ -15,27 +15,25 @@ NoisyMax(epsilon=0.5, noise='laplace')
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from privloss.losses.closed.atoms import AtomsLoss
 from privloss.losses.closed.laplace import LaplaceLoss
 from privloss.losses.density.exponentials import Exponentials
 from privloss.losses.step import Step
-from privloss.losses.table.build import from_vectors
-from privloss.losses.table.loss import TableLoss
-from privloss.losses.table.table import Table
+from privloss.losses.table.build import symmetric_response
 from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.densities import on_samples, within_range
 from privloss.mechanisms.exponential import bounded_range_step, nothing_chosen
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number, word
+from privloss.numerics.floats import lowered
 
 GUMBEL, EXPONENTIAL, LAPLACE = "gumbel", "exponential", "laplace"
 NOISES = (GUMBEL, EXPONENTIAL, LAPLACE)
-_MARGINS = (-0.5, -0.35, -0.2, 0.0, -0.65, -0.8)  # between the two candidates, in units of eps
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -61,35 +59,29 @@ def _step(m: NoisyMax, adjacency: str) -> Step:
     assumption = f"{m.kind}: scores have the stated sensitivity under {adjacency}; continuous {m.noise} noise"
     if eps == 0:
         return nothing_chosen(theorem, assumption)
-    survival = _laplace_survival if m.noise == EXPONENTIAL else _difference_survival
-    below = tuple(two_candidates(survival, eps, margin * eps) for margin in _MARGINS)
+    # two candidates half of eps apart, one way and then the other: which of them wins is a randomised response
+    won = lowered(_two_candidates(eps, m.noise), 16)
     step = Step(
         (theorem,),
         (assumption,),
         LaplaceLoss(np.array([eps]), np.ones(1)),
         mirrored=True,
-        attained=tuple(TableLoss.one(t) for t in below),
+        attained=(AtomsLoss.one(won),),
         attained_pointwise=m.noise == EXPONENTIAL,
     )
     pair = Exponentials.laplace
-    return on_samples(step, lambda: pair(within_range("noisy max on a sample", eps)), below=below[:1])
+    below = (symmetric_response(won, 0, 0.0),)
+    return on_samples(step, lambda: pair(within_range("noisy max on a sample", eps)), below=below)
 
 
-def two_candidates(survival: Callable[[float], float], eps: float, margin: float) -> Table:
-    """Which of two candidates wins, at a margin of `margin` against one of `margin + eps`, in units of 1/lam."""
-    first, second = survival(margin), survival(margin + eps)
-    return from_vectors([first, survival(-margin)], [second, survival(-margin - eps)])
-
-
-def _laplace_survival(t: float) -> float:
-    """P[A - B > t] for two exponential variables of rate 1."""
-    return 0.5 * math.exp(-t) if t > 0 else 1 - 0.5 * math.exp(t)
-
-
-def _difference_survival(t: float) -> float:
-    """P[A - B > t] for two Laplace variables of rate 1: (2 + |t|) e^-|t| / 4 beyond |t|."""
-    tail = 0.25 * (2 + abs(t)) * math.exp(-abs(t))
-    return tail if t > 0 else 1 - tail
+def _two_candidates(eps: float, noise: str) -> float:
+    """log (1 - b)/b for b the probability that the candidate behind by eps/2, in units of 1/lam, wins: that the
+    difference of two exponential variables exceeds it, e^(-eps/2)/2, or of two Laplace ones, (2 + eps/2) e^(-eps/2)/4.
+    With b = (1 - x)/2 this is 2 artanh(x)."""
+    half = 0.5 * eps
+    behind = -math.expm1(-half)  # 1 - e^(-eps/2)
+    ahead = behind if noise == EXPONENTIAL else behind - 0.5 * half * math.exp(-half)
+    return 2 * math.atanh(ahead) if ahead < 1 else math.inf
 
 
 add_kind(

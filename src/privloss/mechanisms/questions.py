@@ -101,8 +101,8 @@ class Questions:
         >>> import privloss as pl
         >>> bool(pl.Gaussian(1.0).shuffle(10).supported("replace-one"))
         True
-        >>> pl.PureDP(1.0).poisson(0.1).supported("replace-one").reason[:62]
-        'PureDP(epsilon=1.0).poisson(0.1) under replace-one: needs the g'
+        >>> pl.PureDP(1.0).poisson(0.1).supported("replace-one").reason[:61]
+        'PureDP(epsilon=1.0).poisson(0.1) under replace-one: needs the'
         """
         from privloss.mechanisms import worst_neighbours
 
