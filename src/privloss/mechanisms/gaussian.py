@@ -29,7 +29,7 @@ from privloss.mechanisms import noise
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
-from privloss.numerics.floats import next_down, next_up
+from privloss.numerics.floats import lowered, raised
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,13 +93,13 @@ def _together(steps: Sequence[tuple[Gaussian, int]]) -> Gaussian:
         return next(m for m, _ in steps if noise.said(m.noise_multiplier, m.sigma) == 0)
     if None not in multipliers:
         total = math.fsum(n / (z * z) for z, (_, n) in zip(multipliers, steps, strict=True) if z is not None)
-        return Gaussian(noise_multiplier=next_down(next_down(1 / math.sqrt(next_up(next_up(total))))))
+        return Gaussian(noise_multiplier=lowered(1 / math.sqrt(total), 8))  # the sum and the root: at most 4 roundings
     if any(z is not None for z in multipliers):
         raise Unsupported(
             "gaussian: releases on one shared sample must all be given by noise_multiplier, or all by sigma."
         )
     total = math.fsum(n * ((m.sensitivity or 1.0) / (m.sigma or math.inf)) ** 2 for m, n in steps)
-    return Gaussian(sigma=1.0, sensitivity=next_up(next_up(math.sqrt(next_up(next_up(next_up(total)))))))
+    return Gaussian(sigma=1.0, sensitivity=raised(math.sqrt(total), 8))
 
 
 def _mu_squared(m: Gaussian, adjacency: str) -> Fraction:
