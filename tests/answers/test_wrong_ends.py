@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import mpmath
 import pytest
@@ -193,3 +193,113 @@ def test_a_search_stays_where_plans_are_supported() -> None:
     assert found.achieved.lower >= 1 - 1e-6
     with pytest.raises(pl.Unreachable):
         pl.calibrate(lambda s: pl.TruncatedGaussian(s, 30.0) * 5, epsilon=1e-9, delta=1e-30)
+
+
+# -- infinite losses in one direction only -----------------------------------------------------------------------------
+
+ONE_SIDED = pl.Custom([0.5, 0.5, 0.0], [0.25, 0.25, 0.5])  # the third outcome gives Q away, nothing gives P away
+
+
+@pytest.mark.parametrize("plan", [ONE_SIDED * 1, ONE_SIDED * 2, ONE_SIDED + pl.Gaussian(1.0), ONE_SIDED + pl.ZCDP(0.1)])
+def test_divergences_are_infinite_in_either_direction(plan: pl.Plan) -> None:
+    for answer in (plan.kl(), plan.rdp(2.0), plan.rdp(math.inf), plan.zcdp()):
+        assert answer.upper == math.inf
+    assert plan.delta(3.0).upper >= 0.5
+    assert plan.epsilon(0.3).upper == math.inf
+
+
+def test_infinite_losses_beside_a_curve() -> None:
+    """All other records give P: the third outcome appears in the epoch with probability 1/2 under Q, never under P."""
+    plan = ONE_SIDED.shuffle(5) + pl.ZCDP(0.1)
+    assert plan.delta(3.0, adjacency="zero-out").upper >= 0.5
+    assert plan.epsilon(0.3, adjacency="zero-out").upper == math.inf
+
+
+def test_what_only_the_dominating_pair_discloses_is_not_claimed() -> None:
+    for step, truth in (
+        (pl.Gaussian(1.0).with_replacement(100, 10), 400.0),  # ten draws of distance 2: D_2(N(20), N(0))
+        (pl.Gaussian(1.0).truncated_poisson(1.0, 20, 5), 4.0),
+    ):
+        assert step.rdp(2.0).lower <= truth
+        assert step.kl().lower <= truth / 2
+        assert step.zcdp().lower <= truth / 2
+    assert pl.Gaussian(1.0).truncated_poisson(1.0, 20, 5).rdp(2.0).upper < 4.1  # without its sampler
+
+
+# -- polygons ----------------------------------------------------------------------------------------------------------
+
+
+def _hockey(corners: list[tuple[float, float]], eps: float) -> mpmath.mpf:
+    """Convex hull of the smaller profile of a curve and its inverse, at e^eps, with 60 digits."""
+    alphas = []
+    exact = [(mpmath.mpf(x), mpmath.mpf(y)) for x, y in corners]
+    for (a, b), (c, d) in pairwise(exact):
+        if b > d:
+            alphas += [(b - d) / (c - a), (c - a) / (b - d)]
+    smaller = [
+        (a, min(max(1 - y - a * x for x, y in exact), max(1 - x - a * y for x, y in exact))) for a in sorted(alphas)
+    ]
+    points = [(mpmath.mpf(0), mpmath.mpf(1)), *smaller]
+    at = mpmath.exp(eps)
+    if at >= points[-1][0]:
+        return points[-1][1]
+    chords = [p[1] + (q[1] - p[1]) * (at - p[0]) / (q[0] - p[0]) for p in points for q in points if p[0] <= at < q[0]]
+    return min(chords)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "eps"),
+    [
+        ([0.0, 0.5437126326178258, 1.0], [0.999999999, 1.444708172737088e-06, 0.0], 3.0),
+        (
+            [0.0, 0.3116589334645636, 0.35709265343417673, 0.9999999598855538, 1.0],
+            [0.9999999999999998, 0.002399720981969564, 7.882181126350808e-05, 4.5083551001825027e-13, 0.0],
+            3.0,
+        ),
+        (
+            [0.0, 0.4240730966736916, 0.7017246683322017, 0.9999999999999998, 1.0],
+            [1.0, 0.002050042656283791, 2.1036298851141492e-05, 5.3169934644511226e-21, 0.0],
+            1.0,
+        ),
+        ([0.0, 0.1, 0.5, 1.0], [0.9, 0.7, 0.2, 0.0], 0.2),
+        ([0.0, 0.2, 1.0], [1.0, 0.6, 0.0], 0.1),
+    ],
+)
+def test_trade_off_curves_keep_their_digits(x: list[float], y: list[float], eps: float) -> None:
+    with mpmath.workdps(60):
+        truth = _hockey(list(zip(x, y, strict=True)), eps)
+        found = pl.TradeOff(x, y).delta(eps)
+        assert mpmath.mpf(found.lower) <= truth + mpmath.mpf("1e-55") <= mpmath.mpf(found.upper) + mpmath.mpf("1e-54")
+
+
+def test_profiles_keep_their_promise() -> None:
+    eps = [1.1038696378694339e-10, 2.839909141313481e-10]
+    deltas = [7.528741095018166e-24, 3.1047201344956546e-28]
+    for e, d in zip(eps, deltas, strict=True):
+        found = pl.PrivacyProfile(eps, deltas).delta(e)
+        assert found.lower <= d <= found.upper
+
+
+def test_ends_at_the_edges_are_rounded_outwards() -> None:
+    assert pl.ApproxDP(1.0, 1e-17).tradeoff(0.0).lower < 1
+    assert pl.PureDP(1.0).tradeoff(0.0) == Bound(1.0, 1.0)
+
+
+@pytest.mark.parametrize("eps", [1e-9, 0.5, 1.9, 2.1, 70.0, 100.0, 600.0, 2000.0])
+@pytest.mark.parametrize("noise", ["exponential", "laplace"])
+def test_two_candidates_at_any_size(noise: str, eps: float) -> None:
+    with mpmath.workdps(60):
+        half = mpmath.mpf(eps) / 2
+        b = mpmath.exp(-half) / 2 if noise == "exponential" else (2 + half) * mpmath.exp(-half) / 4
+        truth = mpmath.log((1 - b) / b)
+        (own,) = pl.NoisyMax(eps, noise).step("add-remove").attained
+        assert own is not None
+        assert 0 <= truth - mpmath.mpf(own.largest_lower) <= truth * mpmath.mpf("1e-13")
+    assert pl.NoisyMax(eps, noise).kl().upper <= eps
+    assert (pl.NoisyMax(eps, noise) * 2).epsilon(1e-9).upper <= 2 * eps * (1 + 1e-12)
+
+
+def test_noise_beyond_all_measure() -> None:
+    with pytest.raises(pl.Unsupported, match="1e\\+150"):
+        pl.Gaussian(1e160).delta(0.0)
+    assert (pl.Gaussian(1e-200) * 2).poisson(0.5).epsilon(1e-6).upper == math.inf

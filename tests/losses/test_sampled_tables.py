@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import privloss as pl
-from privloss.losses.table.build import poisson, privacy_profile
+from privloss.losses.table.build import poisson
+from privloss.losses.table.polygon import privacy_profile
 from privloss.numerics.stable import log_sampled
 
 Case = tuple[pl.Plan, float, float, int]  # a plan, its largest loss without a sample, the rate and the count

@@ -127,6 +127,23 @@ def _tabulated_on_a_sample(record: Record, question: str, old: Any, new: Any) ->
     return abs(after[quote] - before[quote]) <= _slack(before[quote]) + 1e-9 * abs(before[quote])
 
 
+def _divergence(question: str) -> bool:
+    return question in ("kl", "zcdp", "price zcdp", "price rdp") or question.startswith("rdp")
+
+
+def _infinite_the_other_way(record: Record, question: str, old: Any, new: Any) -> bool:
+    """An output that only Q produces makes divergences of Q against P infinite; they were finite."""
+    zeros = any(isinstance(step.get("p"), list) and 0.0 in step["p"] for step in record["steps"])
+    return zeros and _divergence(question) and (new == ["inf", "inf"] or "is infinite" in str(new))
+
+
+def _bounds_that_disclose(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Where only a sampler's bound has infinite losses, divergences are those without the sampler above, and of an
+    instance below; they were said to be infinite."""
+    bounded = _schemes(record) & {"allocation", "with-replacement", "truncated-poisson"}
+    return bool(bounded) and _divergence(question) and (old == ["inf", "inf"] or "is infinite" in str(old))
+
+
 def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
     """Parameters of a line are searched in floating point, so the ends of a wide interval move by a part of its width;
     prices are upper ends."""
@@ -140,6 +157,8 @@ def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
 REASONS: dict[str, Reason] = {
     "last digits": _last_digits,
     "gdp": _gdp_on_the_whole_data,
+    "infinite the other way": _infinite_the_other_way,
+    "bounds that disclose": _bounds_that_disclose,
     "gdp of nothing": _gdp_of_nothing,
     "tabulated": _tabulated_on_a_sample,
     "shuffle": _shuffle_word,

@@ -10,14 +10,16 @@ The supremum of a sum lies between its largest value found and the sum of the su
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from privloss.answers.renyi import directions
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.composed import ComposedLoss
 from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
-from privloss.numerics.bound import Bound, exactly
+from privloss.numerics.bound import Bound
 from privloss.numerics.floats import Real, lowered, raised
 
 METHOD = "supremum of K(t)/(t(t+1))"
@@ -28,15 +30,26 @@ _FEW = np.geomspace(1e-2, 1e3, 16)  # where a lower end looks
 def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
     """The least rho."""
     worst = worst_neighbours(plan, adjacency)
-    if worst.loss.delta_inf > 0:
-        return exactly(math.inf, METHOD, ("some outcomes have infinite loss",))
-    below, upper = _rho_bounds(worst.loss)
-    if worst.attained or not worst.curve.empty:  # what is attained is not the pair itself
-        below = max(_rho_lower(loss) for loss in worst.attained or (worst.stand_in,))
     extra = worst.curve.rho if worst.curve.points is None else math.inf  # a finite table bounds no rho
+    below, upper = _if_finite(worst.loss, _rho_bounds)
+    if worst.unsampled is not None:
+        upper = min(upper, _if_finite(worst.unsampled, _rho_bounds)[1])
+    if worst.attained or not worst.curve.empty:  # what is attained is not the pair itself
+        members = worst.attained or (worst.stand_in,)
+        below = max(_if_finite(loss, lambda m: (_rho_lower(m), math.inf))[0] for loss in members)
     upper = raised(upper + extra, 4) if extra > 0 else upper
     notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
     return Bound(below, upper, METHOD, notes)
+
+
+def _if_finite(loss: ComposedLoss, ask: Callable[[ComposedLoss], tuple[float, float]]) -> tuple[float, float]:
+    """(lower, upper); infinite where some outcomes have infinite loss, in either direction."""
+    if not loss.parts:
+        return 0.0, 0.0
+    masses = [d.delta_inf_bounds for d in directions(loss)]
+    if any(high > 0 for _, high in masses):
+        return (math.inf if any(low > 0 for low, _ in masses) else 0.0), math.inf
+    return ask(loss)
 
 
 def _rho_lower(loss: ComposedLoss) -> float:

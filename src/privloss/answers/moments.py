@@ -19,7 +19,7 @@ from privloss.losses.composition import WorstNeighbours
 from privloss.losses.curve import RenyiCurve
 from privloss.numerics.bound import Bound
 from privloss.numerics.contour.transform import TooExpensive, log_kappa
-from privloss.numerics.floats import Real, lowered, raised
+from privloss.numerics.floats import Real, exp_up, lowered, raised
 
 LogMgf = Callable[[Real], Real]
 METHOD = "Renyi moments above, a Gaussian on the curve below"
@@ -94,14 +94,19 @@ def epsilon(worst: WorstNeighbours, delta: float, solve: Callable[[ComposedLoss]
 
 
 def _all_moments(worst: WorstNeighbours, delta: float) -> float:
-    """Route A, the larger of both directions."""
-    left = lowered(delta - worst.loss.delta_inf_bounds[1], 4)
-    if left <= 0:
-        return math.inf
-    found = [
-        epsilon_upper(_joined(worst.loss, worst.curve, f), worst.curve.points, math.log(left)) for f in (False, True)
-    ]
-    return max(0.0, *found)
+    """Route A, the larger of both directions; each has its own mass of infinite loss."""
+    found = [0.0]
+    for flip in (False, True):
+        left = lowered(delta - _infinite(worst.loss, flip), 4)
+        if left <= 0:
+            return math.inf
+        found.append(epsilon_upper(_joined(worst.loss, worst.curve, flip), worst.curve.points, math.log(left)))
+    return max(found)
+
+
+def _infinite(loss: ComposedLoss, flip: bool) -> float:
+    """An upper bound on the mass of infinite loss in one direction."""
+    return (loss.reversed() if flip else loss).delta_inf_bounds[1] if loss.parts else 0.0
 
 
 def _with_box(worst: WorstNeighbours, delta: float) -> ComposedLoss | None:
@@ -115,11 +120,11 @@ def _with_box(worst: WorstNeighbours, delta: float) -> ComposedLoss | None:
 def delta(worst: WorstNeighbours, eps: float, solve: Callable[[ComposedLoss], Bound]) -> Bound:
     """delta of a plan with curves."""
     lower = solve(worst.stand_in).lower
-    logs = [log_delta_upper(_joined(worst.loss, worst.curve, f), worst.curve.points, eps) for f in (False, True)]
-    log_moment = max(logs)
-    inf = worst.loss.delta_inf_bounds[1]
-    moment = raised(raised(math.exp(min(log_moment, 0.0)), 2 * abs(log_moment)) + inf, 16)
-    upper = min(max(moment, 5e-324), 1.0)
+    upper = 5e-324
+    for flip in (False, True):
+        log = min(log_delta_upper(_joined(worst.loss, worst.curve, flip), worst.curve.points, eps), 0.0)
+        upper = max(upper, raised(exp_up(log) + _infinite(worst.loss, flip), 16))
+    upper = min(upper, 1.0)
     if worst.loss.parts:
         boxes = [_with_box(worst, split * upper) for split in _SPLITS]
         upper = min([upper, *(solve(box).upper for box in boxes if box is not None)])

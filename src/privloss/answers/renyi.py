@@ -53,54 +53,57 @@ def rdp(plan: Plan, alpha: Any, *, adjacency: str | None = None) -> Bound:
     order = math.inf if isinstance(alpha, float) and alpha == math.inf else check.number("alpha", alpha, low=1)
     if order == 1:
         return kl(plan, adjacency=adjacency)
-    if worst.loss.delta_inf > 0:
-        return exactly(math.inf, METHOD, ("some outcomes have infinite loss",))
     if math.isinf(order):
         return _max_divergence(worst)
     c = order - 1
-    each = [_divergence(*log_mgf_bounds(d, c), c) for d in directions(worst.loss)]
-    found = largest(each)
-    if worst.curve.empty:
-        return _with_attained(found, worst, lambda d: _divergence(*log_mgf_bounds(d, c), c))
-    upper = raised(found.upper + float(worst.curve.log_mgf_upper(np.array([c]))[0]) / c, 4)
-    lower = max(_divergence(*log_mgf_bounds(d, c), c).lower for d in directions(worst.stand_in))
-    return Bound(lower, upper, METHOD)
-
-
-def _with_attained(found: Bound, worst: WorstNeighbours, ask: Callable[[ComposedLoss], Bound]) -> Bound:
-    """Where the dominating pair may not be attained, the lower end is that of mechanisms that are."""
-    if not worst.attained:
-        return found
-    lower = max(ask(d).lower for loss in worst.attained for d in directions(loss))
-    return Bound(lower, found.upper, found.method, found.notes)
-
-
-def _divergence(k_low: float, k_high: float, c: float) -> Bound:
-    low, high = max(k_low, 0.0) / c, max(k_high, 0.0) / c
-    return Bound(lowered(low, 4), raised(high, 4), METHOD)
-
-
-def _max_divergence(worst: WorstNeighbours) -> Bound:
-    if not worst.curve.empty:
-        return exactly(math.inf, METHOD, ("a Renyi curve bounds no largest loss",))
-    top = max([0.0, *(d.largest for d in directions(worst.loss))]) if worst.loss.parts else 0.0
-    low = max([0.0, *(d.largest_lower for d in directions(worst.loss))]) if worst.loss.parts else 0.0
-    return _with_attained(Bound(low, top, METHOD), worst, lambda d: exactly(max(d.largest_lower, 0.0), METHOD))
+    extra = float(worst.curve.log_mgf_upper(np.array([c]))[0]) / c
+    return read(worst, lambda loss: _divergence(*log_mgf_bounds(loss, c), c), extra)
 
 
 def kl(plan: Plan, *, adjacency: str | None = None) -> Bound:
     """The mean privacy loss, the larger of both directions."""
     worst = worst_neighbours(plan, adjacency)
-    if worst.loss.delta_inf > 0:
-        return exactly(math.inf, METHOD, ("some outcomes have infinite loss",))
-    found = largest([_mean(d) for d in directions(worst.loss)])
-    if worst.curve.empty:
-        return _with_attained(found, worst, _mean)
     # D_1 <= D_alpha for every order of the curve; zCDP itself bounds KL by rho
     points = worst.curve.points
     at = np.array([1e-12]) if points is None else points[:1]
-    upper = raised(found.upper + float((worst.curve.log_mgf_upper(at) / at)[0]), 4)
-    return Bound(max(_mean(d).lower for d in directions(worst.stand_in)), upper, METHOD)
+    return read(worst, _mean, float((worst.curve.log_mgf_upper(at) / at)[0]))
+
+
+def _max_divergence(worst: WorstNeighbours) -> Bound:
+    if not worst.curve.empty:
+        return exactly(math.inf, METHOD, ("a Renyi curve bounds no largest loss",))
+    return read(worst, lambda loss: Bound(max(loss.largest_lower, 0.0), max(loss.largest, 0.0), METHOD))
+
+
+def read(worst: WorstNeighbours, ask: Callable[[ComposedLoss], Bound], extra: float = 0.0) -> Bound:
+    """A divergence of the worst neighbours: above that of the dominating pair (or of the plan without its samplers, if
+    that is less) plus what the Renyi curve adds, below that of what is attained. `ask` answers for one direction of a
+    loss that is finite; an infinite loss in either direction makes the divergence infinite."""
+    found = of_both_directions(worst.loss, ask)
+    upper, lower = found.upper, found.lower
+    if worst.unsampled is not None:
+        upper = min(upper, of_both_directions(worst.unsampled, ask).upper)
+    if worst.attained or not worst.curve.empty:
+        lower = max(of_both_directions(loss, ask).lower for loss in worst.attained or (worst.stand_in,))
+    return Bound(lower, raised(upper + extra, 4) if extra > 0 else upper, found.method, found.notes)
+
+
+def of_both_directions(loss: ComposedLoss, ask: Callable[[ComposedLoss], Bound]) -> Bound:
+    """The larger of both directions; infinite where some outcomes have infinite loss, in either direction."""
+    if not loss.parts:
+        return exactly(0.0, METHOD)
+    both = directions(loss)
+    notes = ("some outcomes have infinite loss",)
+    if any(d.delta_inf_bounds[0] > 0 for d in both):
+        return exactly(math.inf, METHOD, notes)
+    if any(d.delta_inf_bounds[1] > 0 for d in both):  # perhaps
+        return Bound(0.0, math.inf, METHOD, notes)
+    return largest([ask(d) for d in both])
+
+
+def _divergence(k_low: float, k_high: float, c: float) -> Bound:
+    low, high = max(k_low, 0.0) / c, max(k_high, 0.0) / c
+    return Bound(lowered(low, 4), raised(high, 4), METHOD)
 
 
 def _mean(loss: ComposedLoss) -> Bound:

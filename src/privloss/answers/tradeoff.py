@@ -20,6 +20,7 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, exactly
+from privloss.numerics.floats import next_down, next_up
 
 METHOD = "trade-off from the exact privacy profile"
 _GOLDEN = 0.5 * (math.sqrt(5) - 1)
@@ -44,7 +45,8 @@ def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None) -> Bound:
         attained = max(low, mine[0])
         if worst.attained:
             attained = max(d.delta_inf_bounds[0] for loss in worst.attained for d in (loss, loss.reversed()))
-        return Bound(1 - max(high, mine[1]), 1 - attained, METHOD)
+        lost = max(high, mine[1])
+        return Bound(next_down(1 - lost) if lost > 0 else 1.0, min(next_up(1 - attained), 1.0), METHOD)
     seen: dict[float, Bound] = {}
 
     def delta(eps: float) -> Bound:

@@ -31,6 +31,8 @@ from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
 from privloss.numerics.floats import lowered, raised
 
+_MOST_NOISE = 1e150  # its square is a double, and so is the inverse
+
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Mechanism):
@@ -52,6 +54,8 @@ def _step(m: Gaussian, adjacency: str) -> Step:
     sigma = noise.said(m.noise_multiplier, m.sigma) / noise.sensitivity(m.noise_multiplier, m.sensitivity, adjacency)
     text = noise.sensitivity_text(m.noise_multiplier, m.sensitivity, adjacency)
     text = text if m.noise_multiplier is not None else f"{text}, sigma = {m.sigma:g} given"
+    if sigma > _MOST_NOISE:
+        raise Unsupported(f"{m!r}: noise / sensitivity is supported up to {_MOST_NOISE:g}.")
     squared = sigma * sigma
     mu_squared = 1 / squared if squared > 0 else math.inf
 
@@ -92,14 +96,14 @@ def _together(steps: Sequence[tuple[Gaussian, int]]) -> Gaussian:
     if any(noise.said(m.noise_multiplier, m.sigma) == 0 for m, _ in steps):
         return next(m for m, _ in steps if noise.said(m.noise_multiplier, m.sigma) == 0)
     if None not in multipliers:
-        total = math.fsum(n / (z * z) for z, (_, n) in zip(multipliers, steps, strict=True) if z is not None)
-        return Gaussian(noise_multiplier=lowered(1 / math.sqrt(total), 8))  # the sum and the root: at most 4 roundings
+        total = math.hypot(*(math.sqrt(n) / z for z, (_, n) in zip(multipliers, steps, strict=True) if z is not None))
+        return Gaussian(noise_multiplier=lowered(1 / total, 8))  # root, quotients and hypot: at most 4 roundings
     if any(z is not None for z in multipliers):
         raise Unsupported(
             "gaussian: releases on one shared sample must all be given by noise_multiplier, or all by sigma."
         )
-    total = math.fsum(n * ((m.sensitivity or 1.0) / (m.sigma or math.inf)) ** 2 for m, n in steps)
-    return Gaussian(sigma=1.0, sensitivity=raised(math.sqrt(total), 8))
+    mu = math.hypot(*(math.sqrt(n) * ((m.sensitivity or 1.0) / (m.sigma or math.inf)) for m, n in steps))
+    return Gaussian(sigma=1.0, sensitivity=raised(mu, 8))
 
 
 def _mu_squared(m: Gaussian, adjacency: str) -> Fraction:

@@ -77,11 +77,13 @@ def _step(m: NoisyMax, adjacency: str) -> Step:
 def _two_candidates(eps: float, noise: str) -> float:
     """log (1 - b)/b for b the probability that the candidate behind by eps/2, in units of 1/lam, wins: that the
     difference of two exponential variables exceeds it, e^(-eps/2)/2, or of two Laplace ones, (2 + eps/2) e^(-eps/2)/4.
-    With b = (1 - x)/2 this is 2 artanh(x)."""
+    For small eps, with b = (1 - x)/2, this is 2 artanh(x)."""
     half = 0.5 * eps
-    behind = -math.expm1(-half)  # 1 - e^(-eps/2)
-    ahead = behind if noise == EXPONENTIAL else behind - 0.5 * half * math.exp(-half)
-    return 2 * math.atanh(ahead) if ahead < 1 else math.inf
+    if half < 1:
+        x = -math.expm1(-half) - (0.0 if noise == EXPONENTIAL else 0.5 * half * math.exp(-half))
+        return 2 * math.atanh(x)
+    log_b = -half - math.log(2) if noise == EXPONENTIAL else math.log(2 + half) - math.log(4) - half
+    return math.log1p(-math.exp(log_b)) - log_b
 
 
 add_kind(

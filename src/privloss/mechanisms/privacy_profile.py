@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from privloss.errors import InvalidInput
 from privloss.losses.step import Step
-from privloss.losses.table.build import privacy_profile
+from privloss.losses.table.polygon import privacy_profile
 from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import numbers

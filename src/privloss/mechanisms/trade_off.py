@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from privloss.errors import InvalidInput
 from privloss.losses.step import Step
-from privloss.losses.table.build import trade_off
+from privloss.losses.table.polygon import trade_off
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import numbers
@@ -51,7 +51,7 @@ def _step(m: TradeOff, adjacency: str) -> Step:
         trade_off(m.fpr, m.fnr),
         "f-DP is dominated by the pair whose trade-off curve is f (Dong, Roth, Su 2022)",
         f"trade-off: the curve holds under {adjacency}",
-        mirrored=False,  # the curve is made symmetric up to 1e-12 only, so that is not claimed
+        mirrored=True,  # the larger of the curve and its inverse is its own inverse
     )
 
 

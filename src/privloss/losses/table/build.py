@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from privloss.errors import Unsupported
+from privloss.losses.table.polygon import revealed
 from privloss.losses.table.table import Table
 from privloss.numerics.floats import Real, raised
 from privloss.numerics.stable import exp_or_inf, log_sampled
 
 _LARGEST_SIGMA, _LARGEST_SENSITIVITY = 1_000.0, 100_000
-REVEALED = Table(np.zeros(1), np.zeros(1), 1.0, 1.0)  # the output gives the record away
+REVEALED = revealed()
 _MOST_SHIFT = 10.0  # sensitivity / sigma
 _REACH = 39.0  # standard deviations beyond which e^(-x^2/2) is below the smallest double
 
@@ -112,58 +113,6 @@ def discrete_gaussian(sigma: float, sensitivity: int) -> Table:
     rho = raised(sensitivity**2 / (2 * sigma**2), 8)  # Canonne, Kamath, Steinke 2020, Thm. 4
     slack = 16 + len(k) / 1000 + 4 * (_REACH + sensitivity / sigma) ** 2
     return Table((2.0 * k - sensitivity) * unit, masses, slack=slack, wobble=4.0, missing=(forth, back), rho=rho)
-
-
-def trade_off(fpr: Sequence[float], fnr: Sequence[float]) -> Table:
-    """The pair whose trade-off curve is the polygon: a segment of slope -s has Q-mass dx, P-mass s dx.
-
-    f-DP means that no test does better than f, so the pair with this very curve dominates (Dong, Roth, Su 2022).
-    """
-    x, y = _symmetric(np.array(fpr), np.array(fnr))
-    p, q = np.maximum(-np.diff(y), 0.0), np.diff(x)
-    return from_vectors([*p, 1 - y[0]], [*q, 0.0]) if y[0] < 1 else from_vectors(list(p), list(q))
-
-
-def _symmetric(x: Real, y: Real) -> tuple[Real, Real]:
-    """The larger of f and its inverse: neighbours may be taken in either order, so both bind."""
-    last = int(np.argmax(y <= 0))  # where f reaches 0
-    down, across = y[: last + 1][::-1], x[: last + 1][::-1]
-    grid = np.union1d(x, np.append(down, 1.0))
-    own, other = np.interp(grid, x, y), np.interp(grid, down, across, right=0.0)
-    if np.allclose(own, other, rtol=0, atol=1e-12):
-        return x, y
-    crossings = []
-    for a, b, f, g in zip(grid[:-1], grid[1:], own - other, (own - other)[1:], strict=False):
-        if f * g < 0:
-            crossings.append(a + (b - a) * f / (f - g))
-    grid = np.union1d(grid, crossings)
-    return grid, np.maximum(np.interp(grid, x, y), np.interp(grid, down, across, right=0.0))
-
-
-def privacy_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> Table:
-    """(eps_i, delta_i)-DP is f_i-DP with f_i(a) = max(0, 1 - delta_i - e^eps_i a, e^-eps_i (1 - delta_i - a)); so the
-    mechanism is f-DP with f the largest of all these lines. f is its own inverse: each steep segment (loss eps_i,
-    Q-mass dx, P-mass e^eps_i dx) has a mirror image, and they meet where f(a) = a."""
-    usable = [(d, e) for e, d in zip(epsilons, deltas, strict=True) if e <= 700]  # leaving a line out is safe
-    if not usable or min(usable)[0] >= 1:
-        return REVEALED
-    delta, eps = min(usable)
-    start, segments, lost = 0.0, [], delta
-    while True:
-        grown = math.exp(eps)
-        meet = (1 - delta) / (1 + grown)
-        # lines through one point cross at `start` up to rounding
-        crossings = [(max((d - delta) / (grown - math.exp(e)), start), e, d) for d, e in usable if e < eps]
-        crossing = min(crossings, default=(math.inf, 0.0, 0.0))
-        end = min(crossing[0], meet)
-        if end > start:
-            segments.append((eps, end - start))
-        if crossing[0] >= meet:
-            break
-        start, eps, delta = crossing
-    values = np.array([v for e, _ in segments for v in (e, -e)])
-    masses = np.array([m for e, dx in segments for m in (math.exp(e) * dx, dx)])
-    return Table(values, masses * ((1 - lost) / math.fsum(masses)), lost, lost, slack=64.0, wobble=1.0, absolute=1.0)
 
 
 def poisson(row: Table, rate: float) -> Table:

@@ -31,13 +31,13 @@ from fractions import Fraction
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.table.polygon import Point, from_hull, lower_hull, mirror_images
 from privloss.losses.table.table import Table
 from privloss.numerics.floats import exp_up, lowered, raised
 
 _MOST_CORNERS = 2_000
 _GRID = 400  # points where a loss is no table
 _LARGEST = 600.0  # beyond it a loss counts as disclosure
-Point = tuple[Fraction, Fraction]  # alpha = e^eps, and an upper bound on the profile there
 
 
 def fold(row: Table) -> Table:
@@ -71,7 +71,7 @@ def both_orders(loss: PrivacyLoss) -> Table:
         found.append((Fraction(alpha), Fraction(min(height, 1.0))))
     if top <= _LARGEST:  # beyond the largest loss only what is infinite is left
         found.append((Fraction(math.exp(raised(top, 4, 1 + top))), Fraction(lost)))
-    return _from_hull(_lower_hull(_with_mirror_images(found)))
+    return from_hull(lower_hull(mirror_images(found)))
 
 
 def _profile_upper(loss: PrivacyLoss, eps: float) -> float:
@@ -105,45 +105,3 @@ def _crossings(forth: PrivacyLoss, back: PrivacyLoss, corners: list[float]) -> l
             low, high = math.exp(a), math.exp(b)
             found.append(min(max(math.log(low + (high - low) * f / (f - g)), a), b))
     return found
-
-
-def _with_mirror_images(points: list[Point]) -> list[Point]:
-    """h(1/alpha) = (h(alpha) - 1)/alpha + 1, and h(0) = 1."""
-    unique: dict[Fraction, Fraction] = {}
-    for alpha, height in points:
-        unique[alpha] = min(unique.get(alpha, height), height)
-    mirrored = [(1 / alpha, 1 - (1 - height) / alpha) for alpha, height in unique.items() if alpha > 1]
-    return sorted([(Fraction(0), Fraction(1)), *mirrored, *unique.items()])
-
-
-def _lower_hull(points: list[Point]) -> list[Point]:
-    """The lower convex hull, from left to right."""
-    hull: list[Point] = []
-    for point in points:
-        while len(hull) > 1 and _turns_down(hull[-2], hull[-1], point):
-            hull.pop()
-        hull.append(point)
-    return hull
-
-
-def _turns_down(a: Point, b: Point, c: Point) -> bool:
-    return (b[1] - a[1]) * (c[0] - b[0]) >= (c[1] - b[1]) * (b[0] - a[0])
-
-
-def _from_hull(hull: list[Point]) -> Table:
-    """A corner of the profile at alpha, where the slope rises by w, is the loss log alpha with Q-mass w and P-mass
-    alpha w; beyond the last corner the profile is the mass of infinite loss."""
-    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(hull)]
-    values, masses = [], []
-    for (alpha, _), before, after in zip(hull[1:], slopes, [*slopes[1:], Fraction(0)], strict=True):
-        values.append(_log(alpha))
-        masses.append(float(alpha * (after - before)))
-    lost = float(hull[-1][1])
-    return Table(np.array(values), np.array(masses), lost, lost, slack=4.0, wobble=4.0, symmetric=True)
-
-
-def _log(alpha: Fraction) -> float:
-    """Antisymmetric to the last digit: mirrored corners have opposite losses."""
-    if alpha < 1:
-        return -_log(1 / alpha)
-    return math.log1p(float(alpha - 1)) if alpha < 2 else math.log(float(alpha))
