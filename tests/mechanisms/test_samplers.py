@@ -575,7 +575,7 @@ def test_plan_file(mechanism: Any) -> None:
     jsonschema.validate(data, schema())
     assert pl.Plan.from_dict(data) == plan
     assert data["steps"][0]["sampling"]["scheme"] == mechanism.kind
-    assert eval(repr(mechanism), vars(pl)) == mechanism
+    assert eval(repr(mechanism), {name: getattr(pl, name) for name in pl.__all__}) == mechanism
     again = pl.Plan.from_dict(data).steps[0][0]
     assert again.delta(1.0, adjacency="zero-out") == mechanism.delta(1.0, adjacency="zero-out")
 

@@ -81,7 +81,7 @@ class Mechanism(Sampling["Sampled"]):
     def __post_init__(self) -> None:
         for f in fields(self):
             parameter, value = declared(f), getattr(self, f.name)
-            if parameter is not None and (value is not None or f.default is MISSING):
+            if parameter is not None and not (value is None and f.default is None):  # None: not given
                 set_field(self, f.name, parameter.check(public_name(f), value))
 
     def as_plan(self) -> Plan:
