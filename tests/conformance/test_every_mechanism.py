@@ -220,7 +220,7 @@ MECHANISMS = [
     ),
     Entry(
         "from outside: wrapped",
-        lambda: plan(Wrapped(2.0, 8), 50),
+        lambda: plan(Wrapped(2.0, 8), 4),
         (
             ("scale", lambda v: plan(Wrapped(v, 8), 50), (0.3, 2.0, 2.001, 40.0), -1),
             ("count", lambda v: plan(Wrapped(2.0, 8), int(v)), (1, 2, 50, 10**6), +1),
@@ -228,7 +228,7 @@ MECHANISMS = [
     ),
     Entry(
         "from outside: wrapped on a sample",
-        lambda: plan(Wrapped(2.0, 8).poisson(0.1), 50),
+        lambda: plan(Wrapped(2.0, 8).poisson(0.1), 4),
         (("rate", lambda v: plan(Wrapped(2.0, 8).poisson(v), 50), (0.0, 0.01, 0.1, 0.101, 1.0), +1),),
     ),
     Entry(
@@ -339,7 +339,8 @@ def test_readings_agree(entry: Entry) -> None:
     made = entry.make()
     assert made.total_variation() == made.delta(0.0)
     if loss_of(entry).delta_inf > 0:
-        assert made.kl().lower == math.inf
+        # where only the bound discloses, nothing infinite is claimed from below
+        assert made.kl().lower == math.inf or (entry.name in NOT_ATTAINED and made.kl().lower < math.inf)
         return
     kl, d2 = made.kl(), made.rdp(2.0)
     assert kl.lower <= d2.upper

@@ -384,7 +384,9 @@ def test_tabulated_distributions_hold_the_truth() -> None:
         assert found.upper >= known.lower
         assert found.relative_width < 0.01
     logistic = pl.tabulate(stats.logistic(1, 1), stats.logistic(0, 1), bins=400)
-    assert logistic.rdp(math.inf).upper == pytest.approx(1.0, rel=1e-3)
+    # of the tails beyond the bins nothing is known but their masses, so the largest loss is not bounded
+    assert logistic.rdp(math.inf).lower == pytest.approx(1.0, rel=1e-3)
+    assert logistic.epsilon(1e-15).upper == pytest.approx(1.0, rel=1e-3)
     backwards = pl.tabulate(stats.norm(0, 2), stats.norm(1, 2), bins=400)
     assert backwards.epsilon(1e-5).upper == pytest.approx(noise.epsilon(1e-5).upper, rel=1e-6)
     laplace = pl.tabulate_densities(
