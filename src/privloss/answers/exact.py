@@ -37,6 +37,7 @@ from privloss.numerics.solve import decreasing_root, last_at_least
 CLOSED = "closed form"
 LATTICE = "exact privacy loss (lattice contour)"
 CONTOUR = "exact privacy loss (contour)"
+SPLIT = "exact privacy loss (contour, split by the largest loss)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
@@ -146,7 +147,6 @@ def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
         try:
             if (
                 solved is not None
-                and solved.line is not None
                 and surely_at_most(direction, answers[0].lower, level[0], solved.line)
             ):
                 continue
@@ -168,9 +168,9 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
         solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
         return closed or _last_resort(loss, level, tolerance), None
-    if solved.line is None:
+    if solved.line is None and solved.classes is None:
         return exactly(0.0, PINSKER), None
-    answer = _read_off(solved, solved.line)
+    answer = _read_off(solved)
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
         return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes), solved
@@ -188,8 +188,11 @@ def _at_the_mass_of_infinite_loss(loss: ComposedLoss, level: tuple[float, float]
     return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",))
 
 
-def _read_off(solved: Solved, line: Line) -> Bound:
+def _read_off(solved: Solved) -> Bound:
     """The interval found on a line, at least 0, and how it was found."""
+    line = solved.line
+    if line is None:
+        return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), SPLIT)
     method = LATTICE if line.lattice is not None else CONTOUR if line.mu == 0 else BLURRED
     return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, _blur_notes(line.mu))
 
@@ -310,13 +313,14 @@ def _delta_on_a_line(
     loss: ComposedLoss, eps: float, tolerance: float
 ) -> tuple[tuple[float, float], str, tuple[str, ...]]:
     """Logs of bounds on delta - delta_inf, read off a line, and how; blurred more widely where that helps."""
-    logs, mu = delta_bounds(loss, eps, tolerance)
+    found = delta_bounds(loss, eps, tolerance)
+    logs, mu = found.logs, found.mu
     for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
         if mu > 0 and logs[1] - logs[0] > _POOR and coarser > tolerance:
             with contextlib.suppress(TooExpensive):
-                again, _ = delta_bounds(loss, eps, coarser)
+                again = delta_bounds(loss, eps, coarser).logs
                 logs = max(logs[0], again[0]), min(logs[1], again[1])
-    method = BLURRED if mu > 0 else LATTICE if loss.lattice is not None else CONTOUR
+    method = BLURRED if mu > 0 else LATTICE if loss.lattice is not None else CONTOUR if found.classes is None else SPLIT
     return logs, method, _blur_notes(mu)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from privloss.numerics.contour.transform import Lattice, Vertical
+from privloss.numerics.contour.transform import Lattice, RareLosses, Vertical
 from privloss.numerics.floats import Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
@@ -179,6 +179,10 @@ class PrivacyLoss(ABC):
     def trimmed(self, c: float, log_delta: float) -> PrivacyLoss:
         """The same without outcomes far rarer than delta, where they would spoil e^(cZ)."""
         return self
+
+    def rare_losses(self, rest: PrivacyLoss | None) -> RareLosses | None:
+        """How to split this, composed with the rest of a plan, by the largest loss; None if there is no such way."""
+        return None
 
     def unsampled(self) -> PrivacyLoss:
         """A loss that dominates this one by leaving out the sampling (quasi-convexity: sampling never hurts)."""

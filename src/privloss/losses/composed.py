@@ -14,7 +14,7 @@ from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.outcomes import MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
-from privloss.numerics.contour.transform import Lattice, LineValues, Vertical
+from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, Vertical
 from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 
@@ -135,6 +135,18 @@ class ComposedLoss(PrivacyLoss):
 
     def trimmed(self, c: float, log_delta: float) -> ComposedLoss:
         return self._with(tuple(p.trimmed(c, log_delta) for p in self.parts))
+
+    @cached_property
+    def rare(self) -> RareLosses | None:
+        """How to split the whole by the largest loss of one part; lattices and masses at infinity have their own ways."""
+        if self.lattice is not None:
+            return None
+        for i, part in enumerate(self.parts):
+            rest = self.parts[:i] + self.parts[i + 1 :]
+            found = part.rare_losses(ComposedLoss(rest) if rest else None)
+            if found is not None:
+                return found
+        return None
 
     def unsampled(self) -> ComposedLoss:
         return self._with(tuple(p.unsampled() for p in self.parts))

@@ -86,3 +86,16 @@ def log_sampled(rate: float, x: Real | float) -> Real:
         low = np.log((1 - rate) + rate * np.exp(np.minimum(x, 0.0)))  # 1 - q is exact where q is near 1
         high = np.logaddexp(math.log1p(-rate), x + math.log(rate))
     return np.asarray(np.where(x > 600, high, np.where(rise < -0.4, low, np.log1p(np.maximum(rise, -0.5)))))
+
+
+def log_sum_exp(values: Real) -> Real:
+    """log of the sum of e^values over the last axis, which is kept; all -inf gives -inf.
+
+    >>> log_sum_exp(np.array([[1000.0, 1000.0], [-math.inf, -math.inf]]))
+    array([[1000.69314718],
+           [        -inf]])
+    """
+    most = values.max(axis=-1, keepdims=True)
+    safe = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(safe + np.log(np.exp(values - safe).sum(axis=-1, keepdims=True)))

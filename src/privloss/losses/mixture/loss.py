@@ -18,6 +18,7 @@ from privloss.losses.base import Concentration, PrivacyLoss, columns
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.density.profile import sampled_hockey_stick
 from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_range, quick_step
+from privloss.losses.mixture.rare import RareLosses
 from privloss.losses.mixture.sums import Mean, Nodes, means, read
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, TooExpensive
@@ -25,6 +26,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, padded_down, padded_up
 
 _CHUNK = 1_000_000  # elements of the largest temporary array
 _MAX_WORK = 150_000_000  # multiplications in all: below a second
+_MOST_KINDS = 40  # of steps in a plan that are split by the largest loss
 _LONG_LINE = 20_000  # nodes from which a line is a blurred one, of which an answer may need several
 _LIFT_FROM = 60.0  # t * theta beyond which oscillation on the real axis costs more than complex arithmetic
 
@@ -115,6 +117,11 @@ class GaussianMixtureLoss(PrivacyLoss):
         if np.all((far == trim) | (weight < -30.0)):
             return self
         return self.cut_at(trim)
+
+    def rare_losses(self, rest: PrivacyLoss | None) -> RareLosses | None:
+        if self.flipped or self.trim is not None or len(self.rate) > _MOST_KINDS:
+            return None
+        return RareLosses(self.rate, self.sigma, self.count, self._means, rest)
 
     def unsampled(self) -> GaussianLoss:
         return GaussianLoss(raised(float((self.count / self.sigma**2).sum()), 8 + len(self.rate)))

@@ -99,7 +99,7 @@ class Nodes:
         log_phi = (np.log(step / rows.sigma) - _LOG_SQRT_2PI)[:, None] - 0.5 * squared
         if lift is not None:
             theta = lift[:, None] / sigma**2
-            log_r = _complex_log_ratio(rows.q[:, None], s, theta)
+            log_r = complex_log_ratio(rows.q[:, None], s, theta)
             # phi(y + iv) = phi(y) e^(v^2/2sigma^2) e^(-i y v/sigma^2)
             log_phi = log_phi + 0.5 * theta * lift[:, None] - 1j * y * theta
         return cls(log_phi, -log_r, slack) if rows.flipped else cls(log_phi + log_r, log_r, slack)
@@ -200,7 +200,7 @@ class _Part:
         return np.asarray(np.matmul(first, second).reshape(len(self.z), -1)[:, : len(t)])
 
 
-def _complex_log_ratio(q: Real, s: Real, theta: Real) -> Complex:
+def complex_log_ratio(q: Real, s: Real, theta: Real) -> Complex:
     """log r at y + iv: r = 1 + q (e^(s + i theta) - 1)."""
     beyond = s > 30.0
     tame = np.where(beyond, 0.0, s)

@@ -23,11 +23,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privloss.losses.mixture.grid import Members
+from privloss.losses.mixture.windows import Cells, Windows
 from privloss.numerics.floats import Real, padded_down, padded_up
 
 _SAFETY = 1e-9  # relative; swallows the rounding of the sums below
 _WIDEST = 2.6  # largest theta_max
 _SCALES = np.array([0.45, 2.0])[None, :, None]  # of the bent curves
+_TOPS = np.array([0.08, 0.2, 0.4, 0.8])[None, :, None]  # of curves through windows
+
+
+@dataclass(frozen=True, eq=False)
+class _Marked:
+    """The bulk of marked outcomes: |W_0| off the axis on the cells, below the first and at the end of the last, and
+    1 - W_0 at their right ends."""
+
+    cells: Cells
+    start: Cells
+    end: Cells
+    gone: Real
+
+    @classmethod
+    def on(cls, windows: Windows, y: Real, gone: Real) -> _Marked:
+        inside, start = windows.cells(0, y[:-1], y[1:]), windows.cells(0, np.array([-np.inf]), y[:1])
+        return cls(inside, start, windows.cells(0, y[-1:], y[-1:]), gone[1:])
 
 
 @dataclass(frozen=True)
@@ -48,15 +66,16 @@ class Decay:
     p: Real  # at the edges
     spread: Real  # p(1-p), at the place in the cell that makes ratio^power largest
     mean_p: Real
+    marked: _Marked | None = None
 
     @classmethod
-    def on(cls, rows: Members, low: Real, high: Real) -> Decay:
+    def on(cls, rows: Members, low: Real, high: Real, windows: Windows | None = None) -> Decay:
         """Cells between `low` and `high`; any range is sound (an overflow leaves no decay, which is sound too)."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return cls._on(rows, low, high)
+            return cls._on(rows, low, high, windows)
 
     @classmethod
-    def _on(cls, rows: Members, low: Real, high: Real) -> Decay:
+    def _on(cls, rows: Members, low: Real, high: Real, windows: Windows | None) -> Decay:
         q, sigma, c = rows.q[:, None], rows.sigma[:, None], rows.c[:, None]
         low, high = low[:, None], (high if rows.trim is None else rows.trim)[:, None]
         wish = float(np.max((high - low) / (0.22 * sigma**2)))
@@ -76,13 +95,20 @@ class Decay:
         up = np.maximum(curve - 1 / sigma**2, 0.0)  # largest possible (log rho)''
         down = 1 / sigma**2 + np.maximum(-curve, 0.0)  # largest possible -(log rho)''
         mass_low = width * np.sqrt(rho[:, :-1] * rho[:, 1:]) * np.exp(-up * width**2 / 8)
-        mass_up = width * 0.5 * (rho[:, :-1] + rho[:, 1:]) * np.exp(np.minimum(down * width**2 / 8, 700.0))
+        whole_up = width * 0.5 * (rho[:, :-1] + rho[:, 1:]) * np.exp(np.minimum(down * width**2 / 8, 700.0))
+        mass_up = whole_up
         # beyond the last cell (log rho)' <= -(y - peak)/sigma^2, so the rest is below rho sigma^2 / (y - peak)
         peak = np.zeros_like(c) if rows.flipped else c + 1
         right_up = np.where(high > peak + sigma, rho[:, -1:] * sigma**2 / np.maximum(high - peak, sigma), np.inf)
         last_rho = np.zeros_like(right_up)
+        marked = None
         if rows.trim is not None:
             right_up, last_rho = last_rho, rho[:, -1:]
+        if windows is not None:  # the bulk of marked outcomes ends at `high`
+            right_up, last_rho = np.zeros_like(right_up), rho[:, -1:]
+            gone = windows.left_out(y[0])
+            mass_up = mass_up * (1 - gone[:-1])
+            marked = _Marked.on(windows, y[0], gone)
         # before the first cell (log rho)' >= (|y| - c q)/sigma^2, or |y|/sigma^2 for P against Q
         room = -low - (c * q if rows.flipped else 0.0)
         left_up = np.where(room > sigma, rho[:, :1] * sigma**2 / np.maximum(room, sigma), np.inf)
@@ -93,7 +119,7 @@ class Decay:
             log_unit=top - np.log(sigma * np.sqrt(2 * np.pi)),
             total_up=padded_up(mass_up.sum(axis=1, keepdims=True) + left_up + right_up, _SAFETY),
             mass_low=mass_low,
-            mass_up=mass_up,
+            mass_up=whole_up,
             left_up=left_up,
             right_up=right_up,
             last_rho=last_rho,
@@ -101,6 +127,7 @@ class Decay:
             p=p[:, None, :],
             spread=(most if rows.flipped else least)[:, None, :],
             mean_p=((mass_low * p[:, :-1]).sum(axis=1) / mass_low.sum(axis=1))[:, None, None],
+            marked=marked,
         )
 
     def with_total(self, log_mgf_upper: Real) -> Decay:
@@ -128,7 +155,12 @@ class Decay:
             climb = np.maximum(low * (1 - low / widest), high * (1 - high / widest))
             climb = np.where((low < 0.5 * widest) & (high > 0.5 * widest), 0.25 * widest, climb)
             log_b = 0.5 * (self.sigma * high) ** 2 + 0.5 * np.log1p(climb**2) - t * arg[:, :, :-1]
-            excess = np.expm1(log_b + 0.5 * self.power * np.log1p(-2 * self.spread * versed))
+            log_b = log_b + 0.5 * self.power * np.log1p(-2 * self.spread * versed)
+            if self.marked is not None:  # |W_0| on the curve against W_0 on the axis
+                log_b = log_b + self.marked.cells.log_bound(self.sigma**2 * high)
+            excess = np.expm1(log_b)
+            if self.marked is not None:
+                excess = excess + self.marked.gone
             mass = np.where(excess > 0, self.mass_up[:, None, :], self.mass_low[:, None, :])
             change = (excess * mass).sum(axis=2)
             outside = self._outside(theta, widest, arg, t)
@@ -140,6 +172,8 @@ class Decay:
     def _curves(self, t: float) -> tuple[Real, Real]:
         """Candidates (theta_max, e^s0), arrays (rows, candidates, 1)."""
         flat = np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST)
+        if self.marked is not None:
+            return self._marked_curves(t)
         if self.sigma.min() > 2.5:  # the losses are nearly linear in y: a straight line is best
             return 0.9 * flat, np.zeros_like(flat)
         # where p is small the best theta is t p / (1 + sigma^2), penalty and slope of the curve included
@@ -152,6 +186,14 @@ class Decay:
             return tops, bent
         return np.concatenate([0.9 * flat, tops], axis=1), np.concatenate([np.zeros_like(flat), bent], axis=1)
 
+    def _marked_curves(self, t: float) -> tuple[Real, Real]:
+        """The same where windows allow small angles only: several tops, straight and bent."""
+        flat = np.minimum(0.9 * np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST), _TOPS)
+        top = np.minimum(np.clip(0.9 * t / self.sigma**2, 1e-300, _WIDEST), _TOPS)
+        rise = t * self.odds / (1 + self.sigma**2)
+        bent = [top / np.maximum(rise * scale, 1e-300) for scale in _SCALES[0, :, 0]]
+        return np.concatenate([flat, top, top], axis=1), np.concatenate([np.zeros_like(flat), *bent], axis=1)
+
     def _outside(self, theta: Real, widest: Real, arg: Real, t: float) -> Real:
         """The integral of rho (B - 1) outside the cells, from above; arrays (rows, candidates)."""
         power = self.power[:, :, 0]
@@ -160,11 +202,16 @@ class Decay:
         spread = np.where(p_first < 0.5, p_first * (1 - p_first), 0.25)
         worst_first = np.where(power < 0, 0.5 * power * np.log1p(-2 * spread * (1 - np.cos(first))), 0.0)
         # left: theta <= theta(first edge), arg >= 0; the slope v' <= theta
-        left = np.expm1(0.5 * (self.sigma[:, :, 0] * first) ** 2 + 0.5 * np.log1p(first**2) + worst_first)
+        below = 0.0 if self.marked is None else self.marked.start.log_bound(self.sigma[:, :, 0] ** 2 * first)
+        left = np.expm1(0.5 * (self.sigma[:, :, 0] * first) ** 2 + 0.5 * np.log1p(first**2) + worst_first + below)
         worst_last = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest))), 0.0)
         slope = 0.5 * np.log1p((0.25 * widest) ** 2) - t * arg[:, :, -1]
         right = np.expm1(np.maximum(0.5 * (self.sigma[:, :, 0] * widest) ** 2 + worst_last + slope, 0.0))
         # a trimmed integral ends on the axis: |integrand| <= rho(b) e^(v^2/2sigma^2) on the way down (power > 0)
         end = theta[:, :, -1]
-        down = self.sigma[:, :, 0] ** 2 * end * np.exp(0.5 * (self.sigma[:, :, 0] * end) ** 2) * self.last_rho
+        lift = self.sigma[:, :, 0] ** 2 * end
+        down = lift * np.exp(0.5 * (self.sigma[:, :, 0] * end) ** 2) * self.last_rho
+        if self.marked is not None:  # for power < 0, |r| falls on the way up
+            worst_end = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(end))), 0.0)
+            down = down * np.exp(worst_end + self.marked.end.log_bound(lift))
         return np.asarray(down + left * self.left_up[:, 0][:, None] + right * self.right_up[:, 0][:, None])

@@ -25,15 +25,15 @@ _BLUR_SHARE, _FINEST_BLUR = 20.0, 1e-11  # a blur may cost this many times the g
 _STEPS = np.array([-5.0, 1.0, 2.5, 6.0])  # where to look for image bounds, in units of the saddle's width
 
 
-def draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line:
+def draw(transform: Transform, saddle: Saddle, eps: float, goal: float, blur: bool = True) -> Line:
     """A line through the saddle; numbers beyond the range of doubles on the way mean that there is none."""
     try:
-        return _draw(transform, saddle, eps, goal)
+        return _draw(transform, saddle, eps, goal, blur)
     except (ValueError, OverflowError, ZeroDivisionError) as problem:
         raise TooExpensive(f"out of range: {problem}") from None
 
 
-def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line:
+def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float, may_blur: bool) -> Line:
     """A line through the saddle whose four errors are about `goal` relative to delta(eps); finer where cheap."""
     c, k = saddle.c, saddle.k
     if not math.isfinite(saddle.eps) or not math.isfinite(saddle.log_share):
@@ -60,11 +60,13 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float) -> Line
         cut = find_cut(vertical, missing(finest), step, last, guess, _CHEAP)
     if cut is None:
         step = step if lattice is not None else 2 * math.pi / images.period(eps, share, need)
-        limit = _SHORT if transform.pointwise else MAX_NODES
+        limit = _SHORT if transform.pointwise or not may_blur else MAX_NODES
         cut = find_cut(vertical, missing(need), step, last, max(0.8 * guess, 1.2 * _CHEAP * step), limit)
     if cut is not None:
         t = step * np.arange(cut.nodes + 1)
         drawn = _Drawn(t, vertical.line(t, math.exp(-finest)), cut.log_beyond)
+    elif not may_blur:
+        raise TooExpensive("the line does not fall")
     else:
         blur = -math.log(min(max(_BLUR_SHARE * goal, _FINEST_BLUR), _COARSEST))
         drawn, lattice = _long_line(transform, vertical, saddle, step, last, (need, blur), share)

@@ -6,31 +6,62 @@ as 0.1.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from privloss.numerics.contour.largest import SplitReading, delta_by_classes, epsilon_by_classes
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
 from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
-from privloss.numerics.floats import UNIT, lowered, padded_up, raised
+from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
+
+
+_NARROW = 1e-9  # relative width from which one line is enough
 
 
 @dataclass(frozen=True)
 class Solved:
-    """An interval for eps, and the line it was read from (None if none was needed)."""
+    """An interval for eps, and the line or the lines it was read from (none if none was needed)."""
 
     lower: float
     upper: float
     line: Line | None
+    classes: SplitReading | None = None
 
 
-def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tuple[float, float], float]:
-    """log of lower and upper bounds on delta(eps) (without any mass at infinity), and the blur that was used."""
+@dataclass(frozen=True)
+class DeltaRead:
+    """log of lower and upper bounds on delta(eps), without any mass at infinity, and how they were read."""
+
+    logs: tuple[float, float]
+    mu: float = 0.0
+    classes: SplitReading | None = None
+
+
+def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRead:
+    """On one line or, where e^(cZ) is ruled by rare large losses, on one for each class of the largest loss."""
     if eps >= transform.largest:
-        return (-math.inf, -math.inf), 0.0
+        return DeltaRead((-math.inf, -math.inf))
+    if transform.rare is None or not eps > 0:
+        return _delta_on_one_line(transform, eps, tolerance)
+    try:
+        found = _delta_on_one_line(transform, eps, tolerance)
+        if found.logs[1] - found.logs[0] < _NARROW:
+            return found
+    except TooExpensive:
+        found = DeltaRead((-math.inf, 0.0))
+    with contextlib.suppress(TooExpensive):
+        logs, classes = delta_by_classes(transform.rare, eps)
+        lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1])
+        return DeltaRead((min(lower, upper), upper), 0.0, classes)
+    return _delta_on_one_line(transform, eps, tolerance, blur=True)
+
+
+def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur: bool | None = None) -> DeltaRead:
     whole = transform
     saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
     for _ in range(3):  # the estimate of delta may have been spoilt by what is about to be trimmed
@@ -42,14 +73,14 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> tuple[tu
         saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
         if saddle.log_delta > estimate - 20:
             break
-    line = draw(transform, saddle, eps, tolerance)
+    line = draw(transform, saddle, eps, tolerance, whole.rare is None or not eps > 0 if blur is None else blur)
     shift = line.lattice.shift if line.lattice is not None else 0.0
     reading = line.read(np.array([eps - shift, eps + shift]))
     upper = min(float(reading.log_upper()[0]), float(np.logaddexp(_moments_bound(line, eps), line.log_lost)))
     upper = min(upper, 0.0)
     if math.isfinite(transform.largest):  # delta <= 1 - e^(eps - largest)
         upper = min(upper, raised(math.log(-math.expm1(eps - whole.largest)), 4, 1.0))
-    return (min(float(reading.log_lower()[1]), upper), upper), line.mu
+    return DeltaRead((min(float(reading.log_lower()[1]), upper), upper), line.mu)
 
 
 def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float) -> Solved:
@@ -57,17 +88,48 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
 
     The ends may be negative.
     """
-    log_delta = level[0]
-    _, mean, _ = start = transform.moments(0.0)
-    # delta(0) <= sqrt(KL/2) (Pinsker): a quick way to see that eps is 0. With mass at infinity take P given that the
-    # loss is finite, which is larger where both can be: KL grows by -log(1 - delta_inf)
+    start = transform.moments(0.0)
+    if _surely_nothing(transform, level[0], start[1]):
+        return Solved(-math.inf, 0.0, None)
+    if transform.rare is None:
+        return _on_one_line(transform, level, tolerance, start)
+    found: Solved | None = None
+    with contextlib.suppress(TooExpensive):
+        found = _on_one_line(transform, level, tolerance, start, blur=False)
+        if found.upper - found.lower < _NARROW * abs(found.upper):
+            return found
+    guess = found.upper if found is not None and 0 < found.upper < math.inf else math.sqrt(max(start[2], 1e-300))
+    with contextlib.suppress(TooExpensive):
+        lower, upper, classes = epsilon_by_classes(transform.rare, level, guess)
+        if found is not None:
+            lower, upper = max(lower, found.lower), min(upper, found.upper)
+        return Solved(lower, upper, None, classes)
+    return _on_one_line(transform, level, tolerance, start)
+
+
+def _surely_nothing(transform: Transform, log_delta: float, mean: float) -> bool:
+    """Whether eps is 0 because delta(0) <= sqrt(KL/2) (Pinsker) is below delta.
+
+    With mass at infinity take P given that the loss is finite, which is larger where both can be: KL grows by
+    -log(1 - delta_inf).
+    """
     lost = transform.delta_inf_bounds[1]
     extra = padded_up(-math.log1p(-lost), 1e-12) if lost < 1 else math.inf
     mean += extra
     if mean <= 0 or 0.5 * math.log(0.5 * mean) <= log_delta:
         mean = transform.mean_bounds()[1] + extra
-        if mean <= 0 or padded_up(0.5 * math.log(0.5 * mean), 1e-12, 1 + abs(log_delta)) <= log_delta:
-            return Solved(-math.inf, 0.0, None)
+        return bool(mean <= 0 or padded_up(0.5 * math.log(0.5 * mean), 1e-12, 1 + abs(log_delta)) <= log_delta)
+    return False
+
+
+def _on_one_line(
+    transform: Transform,
+    level: tuple[float, float],
+    tolerance: float,
+    start: tuple[float, float, float],
+    blur: bool = True,
+) -> Solved:
+    log_delta = level[0]
     saddle = _saddle_at(transform, log_delta, start)
     # a search that stopped short of its goal stopped because of rare outcomes just beyond: look at twice the tilt
     reach = saddle.c if abs(saddle.log_delta - log_delta) <= CLOSE else 2 * saddle.c
@@ -77,11 +139,11 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         saddle = _saddle_at(transform, log_delta)
     if not saddle.c * saddle.eps > 2.0:  # perhaps delta(0) <= delta already, and then eps = 0
         zero = find_saddle(transform, lambda s: s.eps * s.c, rising=True)
-        line = draw(transform, zero, 0.0, tolerance)
+        line = draw(transform, zero, 0.0, tolerance, blur)
         if line.read(np.zeros(1)).log_upper()[0] <= log_delta:
             return Solved(-math.inf, 0.0, line)
     eps = (saddle.k + saddle.log_share - log_delta) / saddle.c  # saddle.eps, unless c was limited
-    line = draw(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3))
+    line = draw(transform, saddle, eps, tolerance * min(max(saddle.c * abs(eps), 1e-3), 1e3), blur)
     return _solve_on(transform, line, level, saddle)
 
 
@@ -130,20 +192,18 @@ def _solve_on(transform: Transform, line: Line, level: tuple[float, float], sadd
     return Solved(min(lower - shift, upper), upper, line)
 
 
-def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Line) -> bool:
-    """Whether delta(eps) <= delta can be shown quickly, on a coarse line beside one that was solved already.
+def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Line | None) -> bool:
+    """Whether delta(eps) <= delta can be shown quickly, by moments or on a coarse line beside one that was solved already.
 
     Only an upper bound is needed, and images only add to it, so the period may be taken over as it is.
     """
-    if transform.lattice is not None or like.lattice is not None or like.mu > 0:
+    if transform.lattice is not None or not eps > 0:
         return False
-    # often the moments bound kappa(c) e^(K(c) - c eps) is enough already; ask for it only where it looks like that
-    c = 1.5 * like.c
-    margin = log_delta + c * eps - float(log_kappa(np.array(c)))
-    if transform.moments(c)[0] < margin - 0.01:
-        k = float(transform.log_mgf_upper(np.array([c]))[0])
-        if raised(k, 16, 1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margin:
-            return True
+    tilts = np.array([1.5 * like.c]) if like is not None else np.geomspace(4.0, 250.0, 7) / eps
+    if _moments_at_most(transform, eps, log_delta, tilts):
+        return True
+    if like is None or like.lattice is not None or like.mu > 0:
+        return False
     vertical = transform.vertical(like.c)
     wish = like.log_mgf_upper - like.c * eps - log_delta - math.log(0.05)
     cut = find_cut(
@@ -168,6 +228,18 @@ def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Lin
         log_lost=transform.log_lost,
     )
     return bool(line.read(np.array([eps])).log_upper()[0] <= log_delta)
+
+
+def _moments_at_most(transform: Transform, eps: float, log_delta: float, tilts: Real) -> bool:
+    """Whether kappa(c) e^(K(c) - c eps) <= delta for the best of some c; asked only where it looks like that."""
+    margins = log_delta + tilts * eps - log_kappa(tilts)
+    gains = [margin - transform.moments(float(c))[0] for c, margin in zip(tilts, margins, strict=True)]
+    best = int(np.argmax(gains))
+    if not gains[best] > 0.01:
+        return False
+    c = float(tilts[best])
+    k = float(transform.log_mgf_upper(np.array([c]))[0])
+    return bool(raised(k, 16, 1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margins[best])
 
 
 def _moments_bound(line: Line, eps: float) -> float:

@@ -62,6 +62,54 @@ class Vertical(Protocol):
         `enough` need not be exact."""
 
 
+class Fall(Protocol):
+    """How fast one class falls along a line."""
+
+    def log_upper(self, t: float) -> float:
+        """log of a bound on |T_j(c + iu)| for all u >= t."""
+
+
+class Side(Protocol):
+    """The transforms T_j of all classes of the largest loss, in one direction."""
+
+    @property
+    def classes(self) -> int: ...
+
+    def guesses(self, c: Real) -> Real:
+        """log T_j at real points c, (classes, len(c)): for searching only."""
+
+    def log_upper(self, j: int, c: Real) -> Real:
+        """Upper bounds on log T_j at real points c >= 0."""
+
+    def mass(self, j: int) -> tuple[float, float]:
+        """An interval for T_j(0)."""
+
+    def line(self, j: int, c: float, t: Real) -> LineValues:
+        """T_j on Re z = c at heights t, equally spaced from 0 on."""
+
+    def decay(self, j: int, c: float) -> Fall:
+        """How fast it falls."""
+
+    def finer(self) -> Side:
+        """The same with more quadrature nodes."""
+
+    def scale(self, j: int) -> float:
+        """About the largest loss in class j: for searching only."""
+
+
+class RareLosses(Protocol):
+    """A transform that can be split by the largest loss."""
+
+    def rough_epsilon(self, log_delta: float) -> float:
+        """About the eps that belongs to delta, nan if that is hard to tell: for searching only."""
+
+    def rough_log_delta(self, eps: float) -> float:
+        """About log delta(eps): for searching only."""
+
+    def sides(self, eps: float, log_delta: float) -> tuple[Side, Side]:
+        """The classes, forward and backward, for reading near eps."""
+
+
 class Transform(Protocol):
     """K(z) = log E[exp(zZ)] of a (sub-)probability distribution."""
 
@@ -108,6 +156,10 @@ class Transform(Protocol):
     @property
     def tilt_guess(self) -> float:
         """About where e^(cZ) starts to be ruled by rare large losses: for searching only."""
+
+    @property
+    def rare(self) -> RareLosses | None:
+        """How to split Z by its largest part, if there is a way."""
 
     def trimmed(self, c: float, log_delta: float) -> Transform:
         """This, or a transform without outcomes too rare to matter at delta that would spoil e^(cZ)."""

@@ -1,0 +1,240 @@
+"""Splitting a composition by its largest loss: an identity, not a bound.
+
+With marks as in `windows.py`, S_j(z) = M_0(z) + ... + M_j(z) is the transform of one step whose mark is at most j, and
+
+    prod_i S_(i,J)^n_i  =  prod_i S_(i,0)^n_i  +  sum over j of  T_j,      T_j = prod_i S_(i,j)^n_i - prod_i S_(i,j-1)^n_i,
+
+where T_j is the transform of a positive measure: "the largest mark of all steps is j". So delta is a sum of readings,
+each on a line of its own: a large tilt for the bulk, whose losses are small, smaller ones for rare large losses. In a
+class above epsilon the other side of the poles is cheaper (Q against P, where Z is small if it is large here).
+T_j = e^A expm1(B), A = sum n_i log S_(i,j-1), B = sum n_i log1p(M_(i,j)/S_(i,j-1)), keeps its digits. Steps of other kinds
+(`rest`) have one class: their transform multiplies every T_j.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.mixture.grid import Members, quick_range
+from privloss.losses.mixture.marked import MarkedLine, MarkedStep
+from privloss.losses.mixture.tail import Decay
+from privloss.numerics.contour.transform import LineValues, Vertical
+from privloss.numerics.floats import UNIT, Complex, Real, padded_up, raised
+from privloss.numerics.stable import log1p_polar
+
+_LARGE = 30.0  # e^B beyond this is e^B - 1
+_WORTH = 1.5  # nats by which the bulk must seem to fall before its decay is proven
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """All classes, forward or backward."""
+
+    steps: tuple[MarkedStep, ...]
+    counts: Real
+    rest: PrivacyLoss | None
+    backward: bool
+    levels: Real  # the losses at the centres of the windows
+
+    @property
+    def classes(self) -> int:
+        return self.steps[0].last + 1
+
+    def finer(self) -> Side:
+        return replace(self, steps=tuple(step.finer() for step in self.steps))
+
+    def scale(self, j: int) -> float:
+        return float(self.levels[min(j, len(self.levels) - 1)])
+
+    def guesses(self, c: Real) -> Real:
+        """log T_j at real points c, (classes, len(c)), to a few digits: for searching only."""
+        below = [self._guessed_bulk(step, c) for step in self.steps]
+        power = -c if self.backward else c + 1
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            base = np.sum([n * np.log1p(np.maximum(s, -1 + 1e-15)) for n, s in zip(self.counts, below, strict=True)], axis=0)
+            total = [base]
+            for j in range(1, self.classes):
+                rise = np.zeros_like(c)
+                for i, step in enumerate(self.steps):
+                    nodes = step.nodes[j]
+                    exponent = np.multiply.outer(power, nodes.log_r[::4]) + nodes.log_mass[::4]
+                    here = 4 * np.exp(exponent).sum(axis=1)
+                    rise = rise + self.counts[i] * np.log1p(here / (1 + below[i]))
+                    below[i] = below[i] + here
+                total.append(base + np.where(rise > _LARGE, rise, np.log(np.expm1(np.minimum(rise, _LARGE)))))
+                base = base + rise
+        other = 0.0 if self.rest is None else self.rest.log_mgf_upper(np.maximum(c, 1e-12))
+        found = np.array(total) + other
+        return np.where(np.isnan(found), np.inf, found)
+
+    def _guessed_bulk(self, step: MarkedStep, c: Real) -> Real:
+        """M_0 - 1 at real points."""
+        nodes = step.nodes[0]
+        z = -nodes.log_r if self.backward else nodes.log_r
+        weight = np.exp(nodes.log_mass if self.backward else nodes.log_mass + nodes.log_r)
+        u = np.multiply.outer(c, z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rest = np.where(np.abs(u) < 1e-3, 0.5 * u * u * (1 + u / 3), np.exp(u) - 1 - u) @ weight
+        above = step.above_bulk(self.backward)
+        return np.asarray(rest + c * (float(step.means[self.backward].value[0]) - above.mean) - above.masses.sum())
+
+    def log_upper(self, j: int, c: Real) -> Real:
+        """Upper bounds on log T_j at real points c >= 0."""
+        return np.array([self._log_upper(j, float(point)) for point in c])
+
+    def _log_upper(self, j: int, c: float) -> float:
+        """T_j rises with every S_(j-1) and M_j."""
+        base = rise = 0.0
+        for step, n in zip(self.steps, self.counts, strict=True):
+            line = MarkedLine(step, c, self.backward, np.zeros(1))
+            below = line.bulk()
+            if j > 1:
+                below = below.plus(line.up_to(j - 1))
+            most = 1.0 + float(below.value[0].real) + float(below.error[0])
+            if not 0 < most < math.inf:
+                return math.inf
+            base += n * math.log(most)
+            if j:
+                own = line.rare(j)
+                rise += n * math.log1p(max(float(own.value[0].real) + float(own.error[0]), 0.0) / most)
+        log = base if not j else base + (rise if rise > _LARGE else math.log(max(math.expm1(rise), 1e-320)))
+        if self.rest is not None and c > 0:
+            log += float(self.rest.log_mgf_upper(np.array([c]))[0])
+        return padded_up(log, 1e-13, 1 + abs(base) + abs(rise) + abs(log))
+
+    def mass(self, j: int) -> tuple[float, float]:
+        """An interval for T_j(0), 1 <= j: S_(j-1)(0) = 1 - P[mark >= j]."""
+        base = rise = slack = base_slack = 0.0
+        for step, n in zip(self.steps, self.counts, strict=True):
+            above = step.above_bulk(self.backward)
+            here, beyond = float(above.masses[j - 1]), float(above.masses[j - 1 :].sum())
+            off, off_beyond = float(above.errors[j - 1]), float(above.errors[j - 1 :].sum())
+            least = 1 - beyond - off_beyond
+            base += n * math.log1p(-beyond)
+            rise += n * math.log1p(here / (1 - beyond))
+            slack += n * (off + off_beyond * here) / least**2
+            base_slack += n * off_beyond / least
+        value = base + (rise if rise > _LARGE else math.log(math.expm1(rise)))
+        share = base_slack + slack * math.exp(min(rise, _LARGE)) / math.expm1(min(rise, _LARGE))
+        share += 8 * UNIT * (4 + abs(base) + abs(value))
+        if self.rest is not None:
+            other = self.rest.vertical(0.0).line(np.zeros(1), 1e-14)
+            value, share = value + float(other.log_modulus[0]), share + float(other.error[0])
+        middle = math.exp(value)
+        return middle * max(1 - 1.1 * share, 0.0), middle * math.exp(min(1.1 * share, 700.0))
+
+    def line(self, j: int, c: float, t: Real) -> LineValues:
+        """T_j on Re z = c at heights t, equally spaced from 0 on."""
+        modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
+        rise, rise_error = np.zeros_like(t, dtype=complex), np.zeros_like(t)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for step, n in zip(self.steps, self.counts, strict=True):
+                line = MarkedLine(step, c, self.backward, t)
+                below = line.bulk()
+                if j > 1:
+                    below = below.plus(line.up_to(j - 1))
+                log_abs, arg = log1p_polar(below.value.real, below.value.imag)
+                share = below.error * np.exp(-log_abs)
+                modulus, phase = modulus + n * log_abs, phase + n * arg
+                error = error + n * np.log1p(share) + 8 * UNIT * n * (np.abs(log_abs) + np.abs(arg))
+                if not j:
+                    continue
+                own = line.rare(j)
+                ratio = own.value / (1 + below.value)
+                off = (own.error + np.abs(ratio) * below.error) * np.exp(-log_abs) / np.maximum(1 - share, 1e-300)
+                log_abs, arg = log1p_polar(ratio.real, ratio.imag)
+                off = np.where(share < 1, off + 8 * UNIT * np.abs(ratio), np.inf) * np.exp(-log_abs)
+                rise = rise + n * (log_abs + 1j * arg)
+                # |log(1 + x)| <= -log(1 - |x|), which is below 1.4 |x| up to 1/2
+                each = np.where(off < 0.5, 1.4 * off, np.where(off < 1, -np.log1p(-np.minimum(off, 1.0)), np.inf))
+                rise_error = rise_error + n * (each + 8 * UNIT * (np.abs(log_abs) + np.abs(arg)))
+            if j:
+                log_abs, arg, extra = _expm1(rise, rise_error)
+                modulus, phase, error = modulus + log_abs, phase + arg, error + extra
+        if self.rest is not None:
+            other = self.rest.vertical(c).line(t, 1e-13)
+            modulus, phase = modulus + other.log_modulus, phase + other.phase
+            error = error + other.error + 4 * UNIT * (np.abs(modulus) + np.abs(phase))
+        return LineValues(modulus, phase, np.where(np.isnan(error), np.inf, error))
+
+    def decay(self, j: int, c: float) -> Fall:
+        return Fall(self, j, c)
+
+
+def _expm1(rise: Complex, off: Real) -> tuple[Real, Real, Real]:
+    """log |X| and arg X of X = expm1(B), and its error e if B is off by `off`: |X' - X| <= e^(Re B) expm1(off)."""
+    re, im = rise.real, rise.imag
+    tame = np.minimum(re, _LARGE)
+    x = np.expm1(tame) * np.cos(im) - 2 * np.sin(0.5 * im) ** 2 + 1j * np.exp(tame) * np.sin(im)
+    large = re > _LARGE
+    size = np.maximum(np.abs(x), 1e-320)
+    log_abs, arg = np.where(large, re, np.log(size)), np.where(large, im, np.angle(x))
+    # |X| >= |B|/2 for small B; every term of X is at most e^(Re B) min(|B|, 2), rounded a few times, phases by |B| more
+    own = 16 * UNIT * np.exp(tame) * np.minimum(np.abs(rise), 2.0) * (1 + np.abs(im)) / size
+    share = np.where(large, 1 + 1e-12, np.exp(tame) / size)
+    # beyond LARGE, X differs from e^B by a share e^-Re B
+    rounding = np.where(large, 16 * UNIT * (1 + np.abs(rise)) + 2 * np.exp(-np.maximum(re, 0.0)), own)
+    error = np.log1p(share * np.expm1(np.minimum(off, 700.0)) + rounding)
+    return log_abs, arg, np.where(off < 700.0, error, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Fall:
+    """Bounds on |T_j(c + iu)| for all u >= t: |prod (b + m)^n - prod b^n| <= prod (|b| + |m|)^n - prod |b|^n, which rises
+    with |b| and |m|."""
+
+    side: Side
+    j: int
+    c: float
+
+    @cached_property
+    def _starts(self) -> list[tuple[float, list[float], float]]:
+        """For each kind: M_0(c) and M_1(c), ..., M_j(c) from above, and about the variance of the bulk."""
+        found = []
+        for step in self.side.steps:
+            line = MarkedLine(step, self.c, self.side.backward, np.zeros(1))
+            bulk, rares = line.bulk(), [line.rare(k) for k in range(1, self.j + 1)]
+            z, log_weight = line._turned_to(step.nodes[0])
+            spread = float(np.exp(np.minimum(log_weight + self.c * z, 700.0)) @ (z * z))
+            most = max(1.0 + float(bulk.value[0].real) + float(bulk.error[0]), 1e-3)
+            tops = [float(rare.value[0].real) + float(rare.error[0]) for rare in rares]
+            found.append((raised(most, 16), tops, spread))
+        return found
+
+    @cached_property
+    def _bulks(self) -> list[Decay]:
+        found = []
+        for step in self.side.steps:
+            rows = Members(np.array([step.rate]), np.array([step.sigma]), np.array([self.c]), self.side.backward)
+            found.append(Decay.on(rows, quick_range(rows)[0], np.array([step.span(0)[1]]), step.windows))
+        return found
+
+    @cached_property
+    def _rest(self) -> tuple[Vertical, float] | None:
+        if self.side.rest is None:
+            return None
+        vertical = self.side.rest.vertical(self.c)
+        start = vertical.line(np.zeros(1), 1e-13)
+        return vertical, float(start.log_modulus[0] + start.error[0])
+
+    def log_upper(self, t: float) -> float:
+        power, base, rise = -self.c if self.side.backward else self.c + 1, 0.0, 0.0
+        for i, (step, n) in enumerate(zip(self.side.steps, self.side.counts, strict=True)):
+            below, tops, spread = self._starts[i]
+            if n * spread * t * t > 2 * _WORTH:
+                below *= math.exp(float(self._bulks[i].log_upper(t)[0]))
+            if self.j:
+                logs = step.rare_strips.log_fallen(power, t)[: self.j]
+                falls = np.minimum(np.exp(np.minimum(logs, 700.0)), tops)
+                below += float(falls[:-1].sum())
+                rise += n * math.log1p(float(falls[-1]) / below)
+            base += n * math.log(below)
+        log = base if not self.j else base + (rise if rise > _LARGE else math.log(max(math.expm1(rise), 1e-320)))
+        if self._rest is not None:
+            log += self._rest[1] + self._rest[0].decay(t)
+        return padded_up(log, 1e-12, 1 + abs(base) + abs(rise))

@@ -1,0 +1,270 @@
+"""One kind of step whose outcomes are marked: the sums M_j(z) = E[e^(zZ); mark j] over quadrature nodes.
+
+"Forward" (P against Q) means weights phi r and Z = log r, "backward" (Q against P) weights phi and Z = -log r. Classes
+j >= 1 are rare and are summed as they stand. For the bulk, as in `sums.py` and for the same reason,
+
+    M_0(z) = E[e^(zZ) - 1 - zZ; mark 0] + z (E[Z] - E[Z; mark > 0]) + 1 - P[mark > 0]
+
+keeps relative accuracy in M_0 - 1. The last class has no upper window: its nodes end at `top`, and what lies beyond is
+an error; it is only ever asked at real points.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from privloss.losses.mixture.grid import Members
+from privloss.losses.mixture.strip import Strips
+from privloss.losses.mixture.sums import Mean
+from privloss.losses.mixture.windows import Windows
+from privloss.numerics.contour.transform import TooExpensive
+from privloss.numerics.floats import UNIT, Complex, Real
+
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+_FAR = 11.0  # standard deviations at which the nodes of the bulk begin
+_PER_WIDTH = 4.5  # nodes to a window's width
+_FINER = 1.5
+_MOST_NODES = 60_000
+_PAIRWISE = 32  # roundings of a sum by pairs
+_DEGREE = 20  # of the polynomial for |zZ| < 1; 2/21! < 1e-19 of the leading term is left out
+_FACTORIALS = np.cumprod(np.arange(1.0, _DEGREE + 1))[1:]
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Nodes of one class."""
+
+    spacing: float
+    log_mass: Real  # log of phi h w_j: the Q-mass of a node
+    log_r: Real
+    slack: Real  # relative roundings of the mass
+    drift: Real  # absolute roundings of log r: its own, and p |y|/sigma^2 for those of the node
+
+    @classmethod
+    def joined(cls, parts: list[Nodes]) -> Nodes:
+        arrays = ([getattr(p, name) for p in parts] for name in ("log_mass", "log_r", "slack", "drift"))
+        return cls(math.nan, *(np.concatenate(each) for each in arrays))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Complex values at the heights of a line, and absolute errors."""
+
+    value: Complex
+    error: Real
+
+    def plus(self, other: Sums) -> Sums:
+        rounding = 4 * UNIT * (np.abs(self.value) + np.abs(other.value))
+        return Sums(self.value + other.value, self.error + other.error + rounding)
+
+
+@dataclass(frozen=True)
+class Above:
+    """P[mark = j] of each class j >= 1 with its error, and E[Z; mark > 0] with its error."""
+
+    masses: Real
+    errors: Real
+    mean: float
+    mean_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedStep:
+    """`means` are E[Z] forward and backward, `top` is where the nodes of the last class end."""
+
+    rate: float
+    sigma: float
+    windows: Windows
+    means: tuple[Mean, Mean]
+    top: float
+    fineness: int = 0
+    _joined: dict[int, Nodes] = field(default_factory=dict, repr=False)
+    _above: dict[bool, Above] = field(default_factory=dict, repr=False)
+
+    @property
+    def last(self) -> int:
+        return self.windows.count
+
+    def finer(self) -> MarkedStep:
+        """The same with more nodes."""
+        step = MarkedStep(self.rate, self.sigma, self.windows, self.means, self.top, self.fineness + 1)
+        step.__dict__.update(bulk_strip=self.bulk_strip, rare_strips=self.rare_strips)
+        return step
+
+    def span(self, j: int) -> tuple[float, float]:
+        """The outcomes of class j that carry nodes."""
+        low = self.windows.start(j) if j else -_FAR * self.sigma
+        return low, min(self.windows.end(j), self.top)
+
+    @cached_property
+    def bulk_strip(self) -> Strips:
+        return Strips.of(self.rate, self.sigma, self.windows, [(0, *self.span(0))])
+
+    @cached_property
+    def rare_strips(self) -> Strips:
+        """Class j is entry j - 1."""
+        return Strips.of(self.rate, self.sigma, self.windows, [(j, *self.span(j)) for j in range(1, self.last + 1)])
+
+    @cached_property
+    def nodes(self) -> list[Nodes]:
+        return [self._made(j) for j in range(self.last + 1)]
+
+    @cached_property
+    def spacings(self) -> Real:
+        """Of the rare classes."""
+        return np.array([nodes.spacing for nodes in self.nodes[1:]])
+
+    def joined(self, j: int) -> Nodes:
+        """The nodes of classes 1 to j together."""
+        if j not in self._joined:
+            self._joined[j] = Nodes.joined(self.nodes[1 : j + 1])
+        return self._joined[j]
+
+    def _made(self, j: int) -> Nodes:
+        low, high = self.span(j)
+        width = float(self.windows.width[max(j - 1, 0) : j + 1].min())
+        spacing = min(width / _PER_WIDTH, 0.25 * self.sigma) / _FINER**self.fineness
+        size = math.ceil((high - low) / spacing)
+        if size > _MOST_NODES:
+            raise TooExpensive(f"{size} quadrature nodes")
+        y = high - spacing * (np.arange(size) + 0.5)
+        rows = Members(np.array([self.rate]), np.array([self.sigma]), np.zeros(1), False)
+        log_r = rows.log_ratio(y[None, :])[2][0]
+        squared = (y / self.sigma) ** 2
+        log_mass = self.windows.log_weights(j, y) - 0.5 * squared + (math.log(spacing / self.sigma) - _LOG_SQRT_2PI)
+        hit = -np.expm1(-log_r) + self.rate * np.exp(-log_r)  # p = 1 - (1-q)/r
+        drift = 4 * np.abs(hit) * (np.abs(y) + 1.0) / self.sigma**2 + 4 * np.abs(log_r)
+        return Nodes(spacing, log_mass, log_r, 32 + 3 * squared + self.windows.slack(j, y), drift)
+
+    def log_beyond(self, power: float) -> float:
+        """log of a bound on E_Q[r^power; y > top] for power <= 1 (r >= 1 there, so r^power <= r or 1)."""
+        none, one = float(log_ndtr(-self.top / self.sigma)), float(log_ndtr((1 - self.top) / self.sigma))
+        return (float(np.logaddexp(none, math.log(self.rate) + one)) if power > 0 else none) + 1e-9
+
+    def above_bulk(self, backward: bool) -> Above:
+        if backward not in self._above:
+            self._above[backward] = self._summed_above(backward)
+        return self._above[backward]
+
+    def _summed_above(self, backward: bool) -> Above:
+        power = 0.0 if backward else 1.0
+        masses, errors, mean, mean_error = [], [], 0.0, 0.0
+        missed = np.exp(self.rare_strips.log_missed(power, 0.0, self.spacings))
+        missed_mean = np.exp(self.rare_strips.log_missed_mean(power, self.spacings))
+        for nodes in self.nodes[1:]:
+            weight = np.exp(nodes.log_mass + power * nodes.log_r)
+            slack = nodes.slack + power * nodes.drift
+            masses.append(float(weight.sum()))
+            errors.append(UNIT * float(weight @ (slack + _PAIRWISE)))
+            mean += float(weight @ nodes.log_r)
+            mean_error += UNIT * float(weight @ (np.abs(nodes.log_r) * (slack + len(weight)) + nodes.drift))
+        beyond = math.exp(self.log_beyond(power))
+        found = np.array(errors) + missed
+        found[-1] += beyond
+        # E[y; y > top] <= (top + sigma) P[y > top] for a normal law, and log r <= s <= y/sigma^2
+        mean_error += float(missed_mean.sum()) + 8 * UNIT * abs(mean) + beyond * (self.top + self.sigma) / self.sigma**2
+        return Above(np.array(masses), found, -mean if backward else mean, mean_error)
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedLine:
+    """One kind of step on Re z = c, forward or backward, at equally spaced heights from 0 on."""
+
+    step: MarkedStep
+    c: float
+    backward: bool
+    t: Real
+
+    @property
+    def power(self) -> float:
+        """Of r, in the integrand at height 0."""
+        return -self.c if self.backward else self.c + 1
+
+    @cached_property
+    def _missed(self) -> Real:
+        """Quadrature errors of the rare classes."""
+        logs = self.step.rare_strips.log_missed(self.power, float(self.t[-1]), self.step.spacings)
+        return np.exp(np.minimum(logs, 700.0))
+
+    def bulk(self) -> Sums:
+        """M_0 - 1."""
+        step, nodes, t = self.step, self.step.nodes[0], self.t
+        z, log_weight = self._turned_to(nodes)
+        point = self.c + 1j * t
+        size = np.abs(point)
+        light = np.abs(z) * size[-1] < 1.0
+        rest, rounding = _light(np.exp(log_weight[light]), z[light], nodes.slack[light], nodes.drift[light], point, size)
+        if not np.all(light):
+            heavy = ~light
+            weight = np.exp(log_weight[heavy])
+            turned, error = _turned(log_weight[heavy], z[heavy], nodes.slack[heavy], nodes.drift[heavy], self.c, t)
+            rest = rest + (turned - weight.sum() - point * (weight @ z[heavy]))
+            flat = UNIT * float(weight @ (nodes.slack[heavy] + _PAIRWISE))
+            slope = UNIT * float(weight @ (np.abs(z[heavy]) * (nodes.slack[heavy] + len(weight)) + nodes.drift[heavy]))
+            rounding = rounding + error + flat + size * slope
+        mean, above = step.means[self.backward], step.above_bulk(self.backward)
+        mass, drawn = float(above.masses.sum()), float(mean.value[0]) - above.mean
+        value = rest + point * drawn - mass
+        missed = step.bulk_strip.log_missed_rest(self.c, self.backward, float(t[-1]), np.array([nodes.spacing]))
+        slope = float(mean.error[0]) + above.mean_error + 8 * UNIT * (abs(drawn) + abs(above.mean))
+        error = rounding + math.exp(min(float(missed[0]), 700.0)) + size * slope + float(above.errors.sum())
+        return Sums(value, error + 8 * UNIT * (np.abs(rest) + size * abs(drawn) + mass))
+
+    def up_to(self, j: int) -> Sums:
+        """M_1 + ... + M_j."""
+        if not j:
+            return Sums(np.zeros_like(self.t, dtype=complex), np.zeros_like(self.t))
+        return self._summed(self.step.joined(j), float(self._missed[:j].sum()))
+
+    def rare(self, j: int) -> Sums:
+        """M_j for j >= 1; the last class only at t = 0."""
+        missed = float(self._missed[j - 1])
+        if j == self.step.last:
+            missed += math.exp(self.step.log_beyond(self.power)) if self.power <= 1 else math.inf
+        return self._summed(self.step.nodes[j], missed)
+
+    def _summed(self, nodes: Nodes, missed: float) -> Sums:
+        z, log_weight = self._turned_to(nodes)
+        value, error = _turned(log_weight, z, nodes.slack, nodes.drift, self.c, self.t)
+        return Sums(value, error + missed)
+
+    def _turned_to(self, nodes: Nodes) -> tuple[Real, Real]:
+        """Z and the log of the weights."""
+        return (-nodes.log_r, nodes.log_mass) if self.backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
+
+
+def _light(weight: Real, z: Real, slack: Real, drift: Real, point: Complex, size: Real) -> tuple[Complex, Real]:
+    """The sum of weight (e^(zZ) - 1 - zZ) over nodes with |zZ| < 1, by powers of z, and its rounding: with
+    |e^u - 1 - u| <= e |u|^2/2 and |e^u - 1| <= e |u|."""
+    second = weight * z * z
+    term, moments = second.copy(), []
+    for factorial in _FACTORIALS:
+        moments.append(float(term.sum()) / factorial)
+        term *= z
+    value = np.zeros_like(point)
+    for moment in reversed(moments):
+        value = value * point + moment
+    error = 2.72 * size**2 * float(0.5 * second @ (slack + 96) + (weight * np.abs(z)) @ drift)
+    return value * point * point, UNIT * error
+
+
+def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Real) -> tuple[Complex, Real]:
+    """The sum of weight e^((c+it)Z) as a product of two small tables, and its rounding."""
+    exponent = log_weight + c * z
+    tilted = np.exp(np.minimum(exponent, 700.0))
+    flat = float(tilted @ (slack + len(z) + 32 + 4 * np.abs(exponent)))
+    if len(t) == 1:
+        slope = float(tilted @ drift)
+        return np.array([tilted.sum() + 0j]), UNIT * np.array([flat + c * slope])
+    block = max(1, math.isqrt(len(t)))
+    width = float(t[1] - t[0])
+    first = tilted * np.exp(1j * np.multiply.outer(t[::block], z))
+    second = np.exp(1j * np.multiply.outer(z, width * np.arange(block)))
+    value = np.matmul(first, second).reshape(-1)[: len(t)]
+    slope = float(tilted @ (drift + 8 * np.abs(z)))
+    return value, UNIT * (flat + np.hypot(c, t) * slope)

@@ -1,0 +1,89 @@
+"""Where to split a composition of sampled Gaussian noise by its largest loss: searched, any choice is sound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr, ndtri_exp
+
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.mixture.largest import Side
+from privloss.losses.mixture.marked import MarkedStep
+from privloss.losses.mixture.rough import rough_epsilon, rough_profile
+from privloss.losses.mixture.sums import Mean
+from privloss.losses.mixture.windows import at_losses
+from privloss.numerics.floats import Real
+
+_TOP = 4.0  # the last window, in units of eps
+_RATIO = 2.0  # from one window to the next
+_LOWEST = 1 / 12  # the first window, in units of eps, unless the bulk reaches further
+_BULK = 2.0  # standard deviations of the bulk below which there is no window
+_LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes may have
+
+
+@dataclass(frozen=True, eq=False)
+class RareLosses:
+    """Poisson samples of Gaussian noise (P against Q), and the rest of a plan."""
+
+    rates: Real
+    sigmas: Real
+    counts: Real
+    means: tuple[Mean, Mean]
+    rest: PrivacyLoss | None
+
+    def rough_epsilon(self, log_delta: float) -> float:
+        """About the eps that belongs to delta; nan where the grid cannot tell."""
+        delta = math.exp(max(log_delta, -700.0))
+        return rough_epsilon(self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, delta)
+
+    def rough_log_delta(self, eps: float) -> float:
+        """About log delta(eps), or what the grid can tell of it."""
+        with np.errstate(all="ignore"):
+            grid, profile = rough_profile(self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, 0.0, eps)
+        return float(np.interp(eps, grid, np.log(profile)))
+
+    def sides(self, eps: float, log_delta: float) -> tuple[Side, Side]:
+        """All classes, forward and backward, for reading near eps."""
+        levels = self._levels(eps)
+        steps = []
+        for i, (rate, sigma, count) in enumerate(zip(self.rates, self.sigmas, self.counts, strict=True)):
+            windows = at_losses(float(rate), float(sigma), levels)
+            log_p = log_delta + _LEFT - math.log(count * len(self.rates)) - math.log(2.0)
+            hit = min(log_p - math.log(rate), -1e-3)
+            top = max(-sigma * ndtri_exp(min(log_p, -1.0)), 1 - sigma * ndtri_exp(hit), windows.start(len(levels)) + sigma, 1.0)
+            first, second = (mean.part(slice(i, i + 1)) for mean in self.means)
+            steps.append(MarkedStep(float(rate), float(sigma), windows, (first, second), float(top)))
+        back = None if self.rest is None else self.rest.reversed()
+        kinds = tuple(steps)
+        return Side(kinds, self.counts, self.rest, False, levels), Side(kinds, self.counts, back, True, levels)
+
+    def _levels(self, eps: float) -> Real:
+        """Losses at the centres of the windows, from the bulk to well above eps."""
+        lowest = max(_BULK * self._bulk(eps), _LOWEST * eps)
+        top = max(_TOP * eps, 2 * _RATIO * lowest)
+        count = max(int(math.log(top / lowest) / math.log(_RATIO)), 1)
+        return np.asarray(top * _RATIO ** np.arange(-count, 1.0))
+
+    def _bulk(self, eps: float) -> float:
+        """The standard deviation of all losses, those above eps counted as eps."""
+        total = 0.0 if self.rest is None else max(self.rest.moments(0.0)[2], 0.0)
+        for (rate, sigma, z), count in zip(self._coarse, self.counts, strict=True):
+            y = _UNIT * sigma + np.maximum(_UNIT, 0.0) / 12.0
+            edges = np.concatenate([y[:1], 0.5 * (y[1:] + y[:-1]), y[-1:]])
+            weight = np.diff((1 - rate) * ndtr(edges / sigma) + rate * ndtr((edges - 1) / sigma))
+            total += count * float(weight @ np.minimum(z, eps) ** 2)
+        return math.sqrt(total)
+
+    @cached_property
+    def _coarse(self) -> list[tuple[float, float, Real]]:
+        found = []
+        for rate, sigma in zip(self.rates, self.sigmas, strict=True):
+            y = _UNIT * sigma + np.maximum(_UNIT, 0.0) / 12.0
+            found.append((float(rate), float(sigma), np.log1p(rate * np.expm1(np.minimum((y - 0.5) / sigma**2, 600.0)))))
+        return found
+
+
+_UNIT = np.linspace(-9.0, 12.0, 400)

@@ -1,0 +1,346 @@
+"""delta(eps) as a sum over classes of the largest loss, each read on a line of its own, or bounded.
+
+Let T_j be the transform of the part of a measure in class j (`Side`, forward), and T_j(-1 - z) that of the reversed
+measure (`Side`, backward). A class adds E[(1 - e^(eps - Z))_+; j] to delta(eps), which is
+
+* read on a forward line, as in `line.py`;
+* or T_j(0) - e^eps T_j(-1) + e^eps E_reversed[(1 - e^(-eps - Z))_+; j], the last term read on a backward line at -eps: cheap
+  where the class lies above eps, so that hardly anything of it falls below;
+* whichever of the two integrals is far below delta is not read but bounded by kappa(c) e^(K(c) - c eps).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privloss.numerics.contour.line import Line
+from privloss.numerics.contour.transform import LineValues, RareLosses, Side, TooExpensive, log_kappa
+from privloss.numerics.floats import Real, padded_up, raised
+
+_TILTS = 40  # points c tried on either side
+_LEAST, _MOST = 0.4, 200.0  # of c eps
+_NEGLIGIBLE = math.log(2e-13)  # share of delta that need not be read
+_IMAGES = math.log(1e-13)
+_MOST_NODES = 30_000
+_FINER = 4  # attempts with more quadrature nodes
+_TALL = 2.0  # nats below delta from which on any tilt will do
+_STEEP = 40.0  # c times the losses of a class
+_CANCELLING = 0.4  # of a longer period that a nat above delta is worth
+_REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
+_GOOD = 3e-11  # relative error of a line that is worth no finer nodes
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Values of delta(eps) e^-reference and how far the truth may lie above and below; arrays over eps."""
+
+    value: Real
+    above: Real
+    below: Real
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """A class far below delta: at most kappa(c) e^(K(c) - c eps), nothing from below."""
+
+    c: float
+    log_mgf: float
+    backward: bool
+
+    def read(self, eps: Real, reference: float) -> Sum:
+        at = -eps if self.backward else eps
+        log = float(log_kappa(np.array(self.c))) + self.log_mgf - self.c * at - reference + (eps if self.backward else 0.0)
+        most = np.exp(np.minimum(padded_up(log, 1e-12, 1 + np.abs(log) + abs(self.log_mgf)), 700.0))
+        return Sum(np.zeros_like(eps), most, np.zeros_like(eps))
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A class on a line."""
+
+    line: Line
+    backward: bool
+
+    def read(self, eps: Real, reference: float) -> Sum:
+        found = self.line.read(-eps if self.backward else eps)
+        log = found.log_scale - reference + (eps if self.backward else 0.0)
+        scale = np.exp(np.minimum(log, 700.0))
+        rounding = 8e-16 * (4 + np.abs(log) + np.abs(found.log_scale)) * np.abs(found.value)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return Sum(scale * found.value, scale * (found.above + rounding), scale * (found.below + rounding))
+
+
+@dataclass(frozen=True)
+class _Residues:
+    """T_j(0) - e^eps T_j(-1)."""
+
+    here: tuple[float, float]
+    there: tuple[float, float]
+
+    def read(self, eps: Real, reference: float) -> Sum:
+        scale, grown = math.exp(min(-reference, 700.0)), np.exp(eps)
+        middle, off = 0.5 * (self.here[0] + self.here[1]), 0.5 * (self.here[1] - self.here[0])
+        other, other_off = 0.5 * (self.there[0] + self.there[1]), 0.5 * (self.there[1] - self.there[0])
+        error = off + grown * other_off + 1e-15 * (middle + (1 + np.abs(eps)) * grown * other)
+        return Sum(scale * (middle - grown * other), scale * error, scale * error)
+
+
+@dataclass(frozen=True)
+class SplitReading:
+    """All classes; reads many eps near the one it was drawn for."""
+
+    terms: tuple[_Bounded | _Read | _Residues, ...]
+    reference: float
+    eps: float
+    nodes: int
+
+    def read(self, eps: Real) -> Sum:
+        """Each part adds its own; their sum is rounded in both directions."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            sums = [term.read(eps, self.reference) for term in self.terms]
+            return self._total(sums)
+
+    def _total(self, sums: list[Sum]) -> Sum:
+        value = np.sum([s.value for s in sums], axis=0)
+        rounding = 4e-16 * len(sums) * np.sum([np.abs(s.value) for s in sums], axis=0)
+        above = padded_up(np.sum([s.above for s in sums], axis=0) + rounding, 1e-9)
+        below = padded_up(np.sum([s.below for s in sums], axis=0) + rounding, 1e-9)
+        lost = np.isnan(value)
+        value = np.where(lost, 0.0, value)
+        return Sum(value, *(np.where(lost | np.isnan(end), np.inf, end) for end in (above, below)))
+
+    def log_upper(self, eps: Real) -> Real:
+        found = self.read(eps)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.reference + np.log(np.maximum(found.value + found.above, 0.0)))
+
+    def log_lower(self, eps: Real) -> Real:
+        found = self.read(eps)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.reference + np.log(np.maximum(found.value - found.below, 0.0)))
+
+
+def draw(rare: RareLosses, eps: float, log_delta: float) -> SplitReading:
+    """A line, or a bound, for every class; numbers beyond the range of doubles on the way mean that there is none."""
+    try:
+        return _draw(*rare.sides(eps, log_delta), eps, log_delta)
+    except (ValueError, OverflowError, ZeroDivisionError) as problem:
+        raise TooExpensive(f"out of range: {problem}") from None
+
+
+def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitReading:
+    """`log_delta` is about the log of delta(eps)."""
+    tilts = np.geomspace(_LEAST / eps, _MOST / eps, _TILTS)
+    plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
+    terms: list[_Bounded | _Read | _Residues] = []
+    nodes = 0
+    for j in range(forward.classes):
+        ahead, back = plans
+        if ahead.masses[j] < _NEGLIGIBLE:  # delta is at most the mass: kappa(0) = 1
+            terms.append(_Bounded(0.0, float(forward.log_upper(j, np.zeros(1))[0]), False))
+            continue
+        if j < forward.classes - 1 and ahead.negligible(j):
+            terms.append(ahead.bounded(j, False))
+            continue
+        if j and back.negligible(j):
+            terms += [_Residues(forward.mass(j), backward.mass(j)), back.bounded(j, True)]
+            continue
+        if j == forward.classes - 1:
+            raise TooExpensive("the last class falls below eps")
+        use_back = j > 0 and back.cost(j) < ahead.cost(j)
+        if use_back:
+            terms.append(_Residues(forward.mass(j), backward.mass(j)))
+        line = (back if use_back else ahead).drawn(j)
+        nodes += len(line.t)
+        terms.append(_Read(line, use_back))
+    return SplitReading(tuple(terms), log_delta, eps, nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """One side: where its lines could lie."""
+
+    side: Side
+    eps: float
+    log_delta: float
+    tilts: Real  # c > 0
+    sizes: Real  # log T_j(c) - c eps - log delta, (classes, len(tilts))
+    bounds: Real  # the same with log kappa(c)
+    masses: Real  # log T_j(0) - log delta, a guess
+
+    @classmethod
+    def on(cls, side: Side, tilts: Real, eps: float, log_delta: float) -> _Plan:
+        logs = side.guesses(np.append(tilts, 1e-9 * tilts[0]))
+        sizes = logs[:, :-1] - tilts * eps - log_delta
+        return cls(side, eps, log_delta, tilts, sizes, sizes + log_kappa(tilts), logs[:, -1] - log_delta)
+
+    def negligible(self, j: int) -> bool:
+        return bool(self.bounds[j].min() < _NEGLIGIBLE)
+
+    def bounded(self, j: int, backward: bool) -> _Bounded:
+        c = float(self.tilts[int(np.argmax(self.bounds[j] < _NEGLIGIBLE))])  # the smallest that is enough
+        return _Bounded(c, float(self.side.log_upper(j, np.array([c]))[0]), backward)
+
+    def cost(self, j: int) -> float:
+        """The period, and what must cancel: the integrand over delta at the saddle."""
+        height = float(self._kernel(j).min()) - math.log(abs(self.eps))  # times a width of about 1/eps
+        return self.period(j)[1] * math.exp(_CANCELLING * max(height, 0.0))
+
+    def _kernel(self, j: int) -> Real:
+        return np.asarray(self.sizes[j] - np.log(self.tilts) - np.log1p(self.tilts))
+
+    def period(self, j: int) -> tuple[int, float, float, float]:
+        """The index of the tilt that needs the shortest period, that period, and where to bound images on either side."""
+        kernel = self._kernel(j)
+        wide = kernel <= max(kernel.min() + 1.5, -_TALL)
+        tame = self.tilts * self.side.scale(j) < _STEEP  # beyond, windows weigh more than what they hold
+        wide = wide & tame if j and np.any(wide & tame) else wide
+        points, bounds = np.append(self.tilts, 0.0), np.append(self.bounds[j], self.masses[j])
+        gaps = points[None, :] - self.tilts[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.maximum(bounds - _IMAGES, 0.5) / np.abs(gaps)
+        left = np.where((gaps < 0) & np.isfinite(reach), reach, np.inf)
+        right = np.where((gaps > 0) & np.isfinite(reach), reach, np.inf)
+        need = np.where(wide, np.maximum(left.min(axis=1), right.min(axis=1)), np.inf)
+        i = int(np.argmin(need))
+        nearest = int(np.argmax(right[i] <= need[i]))  # bounds are sharper at small tilts
+        return i, float(need[i]), float(points[int(np.argmin(left[i]))]), float(points[nearest])
+
+    def drawn(self, j: int) -> Line:
+        i, period, left, right = self.period(j)
+        if not math.isfinite(period):
+            raise TooExpensive("no period found")
+        c, step = float(self.tilts[i]), 2 * math.pi / period
+        height, log_beyond = self._cut(j, c, i)
+        count = math.ceil(height / step)
+        if count > _MOST_NODES:
+            raise TooExpensive(f"{count} nodes")
+        t = step * np.arange(count + 1)
+        side = self.side
+        for _ in range(_FINER):
+            values = side.line(j, c, t)
+            if self._off(values, t, c, j) < _GOOD:
+                break
+            side = side.finer()
+        points = np.array([left, right])
+        logs = side.log_upper(j, points)
+        at_c = float(values.log_modulus[0])
+        return Line(
+            c=c,
+            step=step,
+            t=t,
+            values=values,
+            log_beyond=log_beyond - at_c,
+            image_points=points,
+            image_logs=raised(logs - at_c, 4, np.abs(logs) + abs(at_c)),
+            largest=math.inf,
+            lattice=None,
+            mu=0.0,
+        )
+
+    def _off(self, values: LineValues, t: Real, c: float, j: int) -> float:
+        """The error of a line, relative to delta."""
+        size = np.exp(np.minimum(values.log_modulus - c * self.eps - self.log_delta + values.error, 600.0))
+        share = size * np.minimum(values.error, 1.0) / np.hypot(c, t) / np.hypot(c + 1, t)
+        return float(share.sum()) * float(t[1] - t[0]) / math.pi
+
+    def _cut(self, j: int, c: float, i: int) -> tuple[float, float]:
+        """A height from which on nothing is missing, and the bound there."""
+        fall = self.side.decay(j, c)
+        t = self._first_height(j, i)
+        for _ in range(24):
+            log = fall.log_upper(t)
+            short = log - c * self.eps - self.log_delta - math.log(math.pi * t) - _NEGLIGIBLE
+            if short <= 0:
+                return t, log
+            t *= min(max(1.0 + 0.02 * short, 1.12), 1.7)
+        raise TooExpensive("the line does not fall")
+
+    def _first_height(self, j: int, i: int) -> float:
+        """Where a sum of Gaussian shape, or else the class itself, would have fallen."""
+        own = 45.0 / self.side.scale(j)
+        if 0 < i < len(self.tilts) - 1:
+            x, y = self.tilts[i - 1 : i + 2], (self.sizes[j] + self.tilts * self.eps)[i - 1 : i + 2]
+            bend = 2 * ((y[2] - y[1]) / (x[2] - x[1]) - (y[1] - y[0]) / (x[1] - x[0])) / (x[2] - x[0])
+            if bend > 0:
+                need = max(float(self.sizes[j][i]) - _NEGLIGIBLE, 1.0)
+                own = min(own, math.sqrt(2 * need / bend)) if j else math.sqrt(2 * need / bend)
+        return own
+
+
+def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: float) -> tuple[float, float, SplitReading]:
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from."""
+    eps = rare.rough_epsilon(level[0])
+    eps = eps if eps > 0 else guess
+    for _ in range(_REDRAWN):
+        reading = draw(rare, eps, level[0])
+        lower, upper, root = solved(reading, level)
+        if abs(math.log(root / eps)) < _NEAR and math.isfinite(lower) and math.isfinite(upper):
+            return lower, upper, reading
+        if root == eps:
+            break
+        eps = root
+    return lower, upper, reading
+
+
+def delta_by_classes(rare: RareLosses, eps: float) -> tuple[tuple[float, float], SplitReading]:
+    """log of lower and upper bounds on delta(eps)."""
+    log_delta = rare.rough_log_delta(eps)
+    for _ in range(_REDRAWN):
+        reading = draw(rare, eps, log_delta)
+        at = np.array([eps])
+        found = log_delta + math.log(max(float(reading.read(at).value[0]), 1e-30))
+        if abs(found - log_delta) < 2.0:
+            break
+        log_delta = found
+    return (float(reading.log_lower(at)[0]), float(reading.log_upper(at)[0])), reading
+
+
+def solved(reading: SplitReading, level: tuple[float, float]) -> tuple[float, float, float]:
+    """(lower, upper, root) with delta(upper) <= delta <= delta(lower), delta known by its `level`, an interval of logs;
+    an end that could not be met is infinite."""
+    root, slope = _root(reading, level[0])
+    found = reading.read(np.array([root]))
+    value = max(float(found.value[0]), 1e-300)
+    up, down = 1.05 * float(found.above[0]) / value / slope, 1.05 * float(found.below[0]) / value / slope
+    least = 4e-16 * root
+    up, down = max(up, least), max(down, least)
+    for _ in range(12):
+        ends = np.array([root + up, max(root - down, 0.0)])
+        high_met = bool(reading.log_upper(ends[:1])[0] <= level[0])
+        low_met = bool(reading.log_lower(ends[1:])[0] >= level[1])
+        if high_met and low_met:
+            break
+        up, down = up if high_met else 3 * up, down if low_met else 3 * down
+    return float(ends[1]) if low_met else -math.inf, float(ends[0]) if high_met else math.inf, root
+
+
+def _root(reading: SplitReading, log_delta: float) -> tuple[float, float]:
+    """Where the value equals delta, and the slope of -log delta there: secant steps, between half and twice the eps
+    that the lines were drawn for."""
+
+    def miss(eps: float) -> float:
+        value = float(reading.read(np.array([eps])).value[0])
+        return reading.reference + math.log(max(value, 1e-300)) - log_delta
+
+    low, high = 0.5 * reading.eps, 2.0 * reading.eps
+    eps = reading.eps
+    here = miss(eps)
+    slope = (here - miss(1.001 * eps)) / (0.001 * eps)
+    for _ in range(40):
+        slope = min(max(slope, 0.05 / eps), 1e4 / eps)
+        low, high = (eps, high) if here > 0 else (low, eps)
+        move = here / slope
+        if abs(move) <= 1e-13 * eps:
+            break
+        new = eps + move
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        there = miss(new)
+        if new != eps and here != there:
+            slope = (here - there) / (new - eps)
+        eps, here = new, there
+    return eps, min(max(slope, 0.05 / eps), 1e4 / eps)
