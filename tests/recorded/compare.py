@@ -181,6 +181,14 @@ def _bounds_that_disclose(record: Record, question: str, old: Any, new: Any) -> 
     return bool(bounded) and _divergence(question) and (old == ["inf", "inf"] or "is infinite" in str(old))
 
 
+def _no_upper_end(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Where a sampler's bound has no finite epsilon, the lower end is asked roughly: it falls by less than 1 %."""
+    before, after = _ends(old), _ends(new)
+    if not _schemes(record) & {"allocation", "with-replacement", "truncated-poisson"} or not before or not after:
+        return False
+    return before[1] == after[1] == math.inf and 0.99 * before[0] <= after[0] <= before[0]
+
+
 def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
     """Parameters of a line are searched in floating point, so the ends of a wide interval move by a part of its width;
     prices are upper ends."""
@@ -203,6 +211,7 @@ REASONS: dict[str, Reason] = {
     "divergences": _exponential_divergences,
     "uneven pairs": _uneven_pairs,
     "lower ends": _lower_ends_at_zero,
+    "no upper end": _no_upper_end,
 }
 
 
