@@ -6,11 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 
 import mpmath
+import numpy as np
 import pytest
 
 import privloss as pl
 from privloss.answers.concentrated import _rho_lower
+from privloss.losses.base import Concentration
+from privloss.losses.closed.gaussian import GaussianLoss
+from privloss.losses.composed import ComposedLoss
 from privloss.mechanisms.worst_neighbours import worst_neighbours
+from privloss.numerics.floats import Real
 
 Vector = Sequence[float]
 K = Callable[[mpmath.mpf], mpmath.mpf]
@@ -86,6 +91,40 @@ def test_rho_of_small_losses_is_below_to_the_last_digit() -> None:
         truth = of_pair(a, b)
         found = _rho_lower(worst_neighbours(pl.Custom(p, q) * 3).loss)
         assert found <= 3 * truth * (1 + mpmath.mpf("1e-7"))  # between points of the grid
+
+
+class Vague(GaussianLoss):
+    """Gaussian noise of which K and the mean are known from below only: from above up to a factor of three."""
+
+    def concentration(self) -> Concentration:
+        return Concentration(searched=self)
+
+    def log_mgf_lower(self, c: Real) -> Real:
+        return np.asarray(0.5 * self.mu_squared * c * (c + 1))
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        return 3 * self.log_mgf_lower(c)
+
+    def mean_bounds(self) -> tuple[float, float]:
+        return 0.5 * self.mu_squared, 1.5 * self.mu_squared
+
+
+def test_rho_below_comes_from_lower_ends() -> None:
+    assert _rho_lower(ComposedLoss((Vague(2.0),))) <= 1 + 1e-12
+    assert _rho_lower(ComposedLoss((Vague(2.0), Vague(4.0)))) <= 3 + 1e-12
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-3, 0.3])
+def test_rho_of_tables_from_both_ends_of_k(size: float) -> None:
+    p, q = [0.5 + size, 0.3, 0.2 - size / 2, size / 2], [0.5, 0.3 + size / 8, 0.2 - size / 4, size / 8]
+    p, q = [x / math.fsum(p) for x in p], [x / math.fsum(q) for x in q]
+    loss = worst_neighbours(pl.Custom(p, q) * 3).loss
+    with mpmath.workdps(40):
+        a, b = ([mpmath.mpf(x) / mpmath.fsum(map(mpmath.mpf, v)) for x in v] for v in (p, q))
+        for direction, k in ((loss, log_mgf(a, b)), (loss.reversed(), log_mgf(b, a))):
+            for t in (0.01, 0.3, 1.0, 7.0, 30.0):
+                truth, at = 3 * k(mpmath.mpf(t)), np.array([t])
+                assert direction.log_mgf_lower(at)[0] <= truth <= direction.log_mgf_upper(at)[0]
 
 
 def test_rho_adds_what_only_a_curve_bounds() -> None:
