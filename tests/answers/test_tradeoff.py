@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from fractions import Fraction
 
 import mpmath
 import pytest
@@ -90,6 +91,16 @@ def test_roundings_of_the_curve_are_outward() -> None:
                 fpr = draw.random() / (1 + math.exp(eps))
                 found = pl.PureDP(eps).tradeoff(fpr)
                 assert found.lower <= 1 - mpmath.exp(mpmath.mpf(eps)) * mpmath.mpf(fpr) <= found.upper
+
+
+def test_roundings_at_the_edge_are_outward(monkeypatch: pytest.MonkeyPatch) -> None:
+    """delta(eps) = d for all eps: f(a) = 1 - d - a, in rational numbers."""
+    draw = random.Random(2)
+    for _ in range(100):
+        d, fpr = draw.random() / 2, draw.random() / 2
+        monkeypatch.setattr(tradeoff.exact, "one_delta", lambda *_, d=d, **__: Bound(d, d))
+        found = pl.PureDP(1.0).tradeoff(fpr)
+        assert Fraction(found.lower) <= 1 - Fraction(d) - Fraction(fpr) <= Fraction(found.upper)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
