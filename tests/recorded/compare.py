@@ -74,12 +74,29 @@ def _prices_agree(old: Any, new: Any, slack: Fraction = Fraction(2, 2**40)) -> b
 # -- what changed, and why ---------------------------------------------------------------------------------------------
 
 Reason = Callable[[Record, str, Any, Any], bool]
+_BLUR = 1e-8  # relative: what a blurred line may add to an end that moves for another reason
+
+
+def _worse(question: str, one: float, other: float, share: float = _ROUNDING) -> bool:
+    """Whether `one` is at least as bad as `other`, up to a share; of a trade-off curve less is worse."""
+    if question.startswith("tradeoff"):
+        one, other = other, one
+    return one >= other - (share * abs(other) + 1e-300 if math.isfinite(other) else 0.0)
+
+
+def _both_ends(question: str, worse: Any, better: Any, share: float = _ROUNDING) -> bool:
+    """Two intervals, both ends of the first at least as bad."""
+    one, other = _ends(worse), _ends(better)
+    return (
+        one is not None and other is not None and all(_worse(question, *p, share) for p in zip(one, other, strict=True))
+    )
 
 
 def _noisy_max(record: Record, question: str, old: Any, new: Any) -> bool:
     """Noisy max with exponential or Laplace noise is dominated by the Laplace pair: both ends fall (the old lower end
     was that of a box, which no such mechanism attains)."""
-    return "noisy-max" in _kinds(record) and not isinstance(new, str)
+    noises = {step.get("noise", "gumbel") for step in record["steps"] if step["mechanism"] == "noisy-max"}
+    return bool(noises & {"exponential", "laplace"}) and _both_ends(question, old, new, _BLUR)
 
 
 def _exponential_divergences(record: Record, question: str, old: Any, new: Any) -> bool:
@@ -90,9 +107,26 @@ def _exponential_divergences(record: Record, question: str, old: Any, new: Any) 
 
 
 def _uneven_pairs(record: Record, question: str, old: Any, new: Any) -> bool:
-    """Under replace-one neighbours may swap roles: uneven pairs are answered, not refused (or not answered too low)."""
-    uneven = {"custom", "tabulated", "trade-off"} & _kinds(record)
-    return bool(uneven) and record["adjacency"] == "replace-one"
+    """Under replace-one neighbours may swap roles: where one order for all steps was taken, both ends rise; where that
+    was refused, the answer is no better than the one for records that come and go, whose order is one of many."""
+    if not {"custom", "tabulated"} & _kinds(record) or record["adjacency"] != "replace-one":
+        return False
+    if not isinstance(old, str):
+        return _both_ends(question, new, old)
+    refused = "neighbours may swap roles" in old or "need not be the same in both directions" in old
+    return refused and _no_better(question, new, answer({**record, "adjacency": "add-remove"}, question))
+
+
+def _no_better(question: str, new: Any, other: Any) -> bool:
+    """An answer that was refused against one that is surely no worse, if there is one; or refused for another reason:
+    something is infinite, or another step is not supported."""
+    if isinstance(new, str):
+        return "is infinite" in new or "needs the bound on one record's contribution" in new
+    if isinstance(new, dict):
+        return not isinstance(other, dict) or _prices_agree(new, other)
+    (low, high), ends = [float(x) for x in new], _ends(other)
+    quoted, sure = (low, 1) if question.startswith("tradeoff") else (high, 0)
+    return low <= high and (ends is None or _worse(question, quoted, ends[sure]))
 
 
 def _lower_ends_at_zero(record: Record, question: str, old: Any, new: Any) -> bool:
@@ -109,7 +143,9 @@ def _shuffle_word(record: Record, question: str, old: Any, new: Any) -> bool:
 
 def _gdp_on_the_whole_data(record: Record, question: str, old: Any, new: Any) -> bool:
     """A GDP box on a "sample" of rate 1 under replace-one was taken for noise with a clipping norm, and doubled."""
-    return record["adjacency"] == "replace-one" and "gdp" in _kinds(record) and "poisson" in _schemes(record)
+    named = record["adjacency"] == "replace-one" and "gdp" in _kinds(record) and "poisson" in _schemes(record)
+    cheaper = _both_ends(question, old, new) or _prices_agree(old, new)
+    return named and (cheaper or (isinstance(old, str) and "is infinite" in old))
 
 
 def _gdp_of_nothing(record: Record, question: str, old: Any, new: Any) -> bool:
@@ -124,7 +160,8 @@ def _tabulated_on_a_sample(record: Record, question: str, old: Any, new: Any) ->
     if not named or before is None or after is None:
         return False
     quote = 0 if question.startswith("tradeoff") else 1  # of a trade-off the lower end is quoted
-    return abs(after[quote] - before[quote]) <= _slack(before[quote]) + 1e-9 * abs(before[quote])
+    still = abs(after[quote] - before[quote]) <= _slack(before[quote]) + 1e-9 * abs(before[quote])
+    return still and _worse(question, before[1 - quote], after[1 - quote])
 
 
 def _divergence(question: str) -> bool:
@@ -142,6 +179,14 @@ def _bounds_that_disclose(record: Record, question: str, old: Any, new: Any) -> 
     instance below; they were said to be infinite."""
     bounded = _schemes(record) & {"allocation", "with-replacement", "truncated-poisson"}
     return bool(bounded) and _divergence(question) and (old == ["inf", "inf"] or "is infinite" in str(old))
+
+
+def _no_upper_end(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Where a sampler's bound has no finite epsilon, the lower end is asked roughly: it falls by less than 1 %."""
+    before, after = _ends(old), _ends(new)
+    if not _schemes(record) & {"allocation", "with-replacement", "truncated-poisson"} or not before or not after:
+        return False
+    return before[1] == after[1] == math.inf and 0.99 * before[0] <= after[0] <= before[0]
 
 
 def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
@@ -166,6 +211,7 @@ REASONS: dict[str, Reason] = {
     "divergences": _exponential_divergences,
     "uneven pairs": _uneven_pairs,
     "lower ends": _lower_ends_at_zero,
+    "no upper end": _no_upper_end,
 }
 
 

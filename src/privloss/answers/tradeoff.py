@@ -20,7 +20,7 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, exactly
-from privloss.numerics.floats import next_down, next_up
+from privloss.numerics.floats import next_down, next_up, raised
 
 METHOD = "trade-off from the exact privacy profile"
 _GOLDEN = 0.5 * (math.sqrt(5) - 1)
@@ -62,9 +62,9 @@ def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None) -> Bound:
         d = delta(-math.log(y))
         return _outward(y * (1 - d.upper - rate), y * (1 - d.lower - rate))
 
-    limit = math.log(1 / rate) if rate > 0 else 700.0  # beyond, 1 - e^eps a < 0
+    limit = raised(-math.log(rate), 4) if rate > 0 else math.inf  # beyond, 1 - e^eps a < 0
     found = [_supremum(steep, delta, rate, limit, +1), _supremum(flat, delta, rate, 700.0, -1)]
-    return Bound(max(0.0, *(f[0] for f in found)), max(0.0, *(f[1] for f in found)), METHOD)
+    return Bound(max(0.0, *(f[0] for f in found)), min(max(0.0, *(f[1] for f in found)), 1.0), METHOD)
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:
@@ -72,14 +72,21 @@ def _outward(low: float, high: float) -> tuple[float, float]:
 
 
 def _cells_upper(delta: Callable[[float], Bound], rate: float, limit: float, sign: int) -> float:
-    """A coarse upper bound on a branch: on [a, b] delta(eps) >= delta(b), the other factors are worst at a."""
+    """A coarse upper bound on a branch: on [a, b] delta(eps) >= delta(b), the other factors are worst at a. What lies
+    beyond the last edge is one more cell, without end where there is no limit."""
     edges = [0.0, *(min(limit, 700.0) * (k / 48) ** 2 for k in range(1, 49))]
     best = 0.0
     for a, b in itertools.pairwise(edges):
         kept = 1 - delta(b).lower
         value = kept - math.exp(a) * rate if sign > 0 else math.exp(-a) * (kept - rate)
         best = max(best, value)
-    beyond = 0.0 if sign > 0 else math.exp(-edges[-1])
+    last = edges[-1]
+    if sign < 0:
+        beyond = math.exp(-last)
+    elif limit > last:  # rates below e^-700
+        beyond = 1 - (delta(limit).lower if limit < math.inf else 0.0) - math.exp(last) * rate
+    else:
+        beyond = 0.0
     return max(best, beyond) + 1e-15
 
 

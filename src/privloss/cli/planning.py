@@ -213,18 +213,18 @@ def sweep(
     grid: dict[str, list[Any]] = {
         "noise_multiplier": values("--noise-multiplier", noise_multiplier),
         "sample_rate": values("--sample-rate", sample_rate),
-        "steps": [round(v) for v in values("--steps", steps)],
+        "steps": counts("--steps", steps),
     }
+    fixed = {name: seen[0] for name, seen in grid.items() if len(seen) == 1}
     grid = {name: seen for name, seen in grid.items() if len(seen) > 1} or {
         "noise_multiplier": grid["noise_multiplier"]
     }
-    fixed = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}
     if path is not None and len(grid) != 2 and path.suffix.lower() != ".csv":
         raise InvalidInput(f"--out = {out!r}: a heat map needs exactly two parameters with several values.")
 
     def family(**point: Any) -> Any:
-        at: dict[str, Any] = {name: point[name] if name in grid else float(text) for name, text in fixed.items()}
-        return Gaussian(noise_multiplier=at["noise_multiplier"]).poisson(at["sample_rate"]) * int(at["steps"])
+        at = {**fixed, **point}
+        return Gaussian(noise_multiplier=at["noise_multiplier"]).poisson(at["sample_rate"]) * at["steps"]
 
     with progress_bar("sweeping") as bar:
 
@@ -264,11 +264,25 @@ def values(flag: str, text: str) -> list[float]:
     if ":" not in text:
         return [number(flag, part) for part in text.split(",")]
     parts = [number(flag, part) for part in text.split(":")]
-    if len(parts) != 3 or not 0 < parts[0] <= parts[1] or parts[2] != int(parts[2]) or not 2 <= parts[2] <= 1000:
+    if len(parts) != 3 or not 0 < parts[0] <= parts[1] or not 2 <= parts[2] <= 1000 or parts[2] != int(parts[2]):
         raise InvalidInput(f"{flag} = {text!r}: must be low:high:count with 0 < low <= high and 2 <= count <= 1000.")
     low, high, count = parts[0], parts[1], int(parts[2])
     found = [low * (high / low) ** (i / (count - 1)) for i in range(count)]
     return [low, *(float(f"{v:.12g}") for v in found[1:-1]), high]
+
+
+def counts(flag: str, text: str) -> list[int]:
+    """The same in whole numbers: what is named must be one, between the ends of a range the nearest ones are taken.
+
+    >>> counts("--steps", "10:1000:4"), counts("--steps", "1e3,5")
+    ([10, 46, 215, 1000], [1000, 5])
+    """
+    from privloss.numerics import check
+
+    found = values(flag, text)
+    for named in (found[0], found[-1]) if ":" in text else found:
+        check.count(flag, named)
+    return [round(v) for v in found]
 
 
 @takes_plan
