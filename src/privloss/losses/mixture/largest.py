@@ -21,7 +21,7 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.mixture.grid import Members, quick_range
-from privloss.losses.mixture.marked import MarkedLine, MarkedStep
+from privloss.losses.mixture.marked import MarkedLine, MarkedStep, Nodes
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, Vertical
 from privloss.numerics.floats import UNIT, Complex, Real, padded_up, raised
@@ -75,8 +75,9 @@ class Side:
     def _guessed_bulk(self, step: MarkedStep, c: Real) -> Real:
         """M_0 - 1 at real points."""
         nodes = step.nodes[0]
-        z = -nodes.log_r if self.backward else nodes.log_r
-        weight = np.exp(nodes.log_mass if self.backward else nodes.log_mass + nodes.log_r)
+        every = max(len(nodes.log_r) // 250, 1)
+        z = (-nodes.log_r if self.backward else nodes.log_r)[::every]
+        weight = every * np.exp(nodes.log_mass if self.backward else nodes.log_mass + nodes.log_r)[::every]
         u = np.multiply.outer(c, z)
         with np.errstate(over="ignore", invalid="ignore"):
             rest = np.where(np.abs(u) < 1e-3, 0.5 * u * u * (1 + u / 3), np.exp(u) - 1 - u) @ weight
@@ -165,6 +166,36 @@ class Side:
     def decay(self, j: int, c: float) -> Fall:
         return Fall(self, j, c)
 
+    def moduli(self, j: int, c: float, t: Real) -> Real:
+        """log |T_j(c + it)| at any heights, to a few digits: for searching only."""
+        total, rise = np.zeros_like(t), np.zeros_like(t, dtype=complex)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for step, n in zip(self.steps, self.counts, strict=True):
+                nodes = Nodes.joined(step.nodes[:j] if j else step.nodes[:1])
+                below = self._modulus(nodes, c, t) / self._modulus(nodes, c, np.zeros(1))
+                total = total + n * np.log(np.abs(below))
+                if j:
+                    own = self._modulus(step.nodes[j], c, t) / self._modulus(nodes, c, np.zeros(1))
+                    rise = rise + n * np.log1p(own / below)
+            if j:
+                total = total + np.log(np.abs(np.expm1(rise)))
+        return np.where(np.isnan(total), np.inf, total) + self._start(j, c)
+
+    def _start(self, j: int, c: float) -> float:
+        """About A at height 0: what `moduli` leaves out."""
+        base = 0.0
+        for step, n in zip(self.steps, self.counts, strict=True):
+            line = MarkedLine(step, c, self.backward, np.zeros(1))
+            below = float(line.bulk().value[0].real) + float(line.up_to(max(j - 1, 0)).value[0].real)
+            base += n * math.log1p(max(below, -1 + 1e-15))
+        return base if self.rest is None else base + float(self.rest.log_mgf_upper(np.array([max(c, 1e-12)]))[0])
+
+    def _modulus(self, nodes: Nodes, c: float, t: Real) -> Complex:
+        z, log_weight = (-nodes.log_r, nodes.log_mass) if self.backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
+        tilted = np.exp(np.minimum(log_weight + c * z, 700.0))
+        turned = np.multiply.outer(t, z)
+        return np.asarray(np.cos(turned) @ tilted + 1j * (np.sin(turned) @ tilted))
+
 
 def _expm1(rise: Complex, off: Real) -> tuple[Real, Real, Real]:
     """log |X| and arg X of X = expm1(B), and its error e if B is off by `off`: |X' - X| <= e^(Re B) expm1(off)."""
@@ -193,17 +224,27 @@ class Fall:
     c: float
 
     @cached_property
-    def _starts(self) -> list[tuple[float, list[float], float]]:
-        """For each kind: M_0(c) and M_1(c), ..., M_j(c) from above, and about the variance of the bulk."""
+    def _starts(self) -> list[tuple[float, float, float]]:
+        """For each kind: M_0, M_1 + ... + M_(j-1) and M_j at c, from above."""
         found = []
         for step in self.side.steps:
             line = MarkedLine(step, self.c, self.side.backward, np.zeros(1))
-            bulk, rares = line.bulk(), [line.rare(k) for k in range(1, self.j + 1)]
-            z, log_weight = line._turned_to(step.nodes[0])
-            spread = float(np.exp(np.minimum(log_weight + self.c * z, 700.0)) @ (z * z))
+            bulk, below = line.bulk(), line.up_to(max(self.j - 1, 0))
             most = max(1.0 + float(bulk.value[0].real) + float(bulk.error[0]), 1e-3)
-            tops = [float(rare.value[0].real) + float(rare.error[0]) for rare in rares]
-            found.append((raised(most, 16), tops, spread))
+            own = line.rare(self.j) if self.j else below
+            tops = (float(sums.value[0].real) + float(sums.error[0]) for sums in (below, own))
+            found.append((raised(most, 16), *tops))
+        return found
+
+    def _fallen(self, t: float) -> list[float]:
+        """About log M_0(c) - log |M_0(c + it)| of each kind: where it is small, it is not worth proving."""
+        found = []
+        for step in self.side.steps:
+            nodes = step.nodes[0]
+            z = -nodes.log_r if self.side.backward else nodes.log_r
+            tilted = np.exp(np.minimum(nodes.log_mass + (0.0 if self.side.backward else nodes.log_r) + self.c * z, 700.0))
+            value = complex(tilted @ np.cos(t * z), tilted @ np.sin(t * z))
+            found.append(math.log(float(tilted.sum()) / max(abs(value), 1e-300)))
         return found
 
     @cached_property
@@ -224,15 +265,15 @@ class Fall:
 
     def log_upper(self, t: float) -> float:
         power, base, rise = -self.c if self.side.backward else self.c + 1, 0.0, 0.0
+        fallen = self._fallen(t)
         for i, (step, n) in enumerate(zip(self.side.steps, self.side.counts, strict=True)):
-            below, tops, spread = self._starts[i]
-            if n * spread * t * t > 2 * _WORTH:
+            below, between, own = self._starts[i]
+            if fallen[i] * n > _WORTH:
                 below *= math.exp(float(self._bulks[i].log_upper(t)[0]))
             if self.j:
-                logs = step.rare_strips.log_fallen(power, t)[: self.j]
-                falls = np.minimum(np.exp(np.minimum(logs, 700.0)), tops)
-                below += float(falls[:-1].sum())
-                rise += n * math.log1p(float(falls[-1]) / below)
+                falls = np.exp(np.minimum(step.rare_strips.log_fallen(power, t)[: self.j], 700.0))
+                below += min(float(falls[:-1].sum()), between)
+                rise += n * math.log1p(min(float(falls[-1]), own) / below)
             base += n * math.log(below)
         log = base if not self.j else base + (rise if rise > _LARGE else math.log(max(math.expm1(rise), 1e-320)))
         if self._rest is not None:

@@ -24,6 +24,7 @@ from privloss.losses.mixture.sums import Mean
 from privloss.losses.mixture.windows import Windows
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.stable import exp_minus_1_minus
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _FAR = 11.0  # standard deviations at which the nodes of the bulk begin
@@ -198,8 +199,12 @@ class MarkedLine:
         point = self.c + 1j * t
         size = np.abs(point)
         light = np.abs(z) * size[-1] < 1.0
-        rest, rounding = _light(np.exp(log_weight[light]), z[light], nodes.slack[light], nodes.drift[light], point, size)
-        if not np.all(light):
+        if len(t) == 1:
+            rest, rounding = _real_rest(np.exp(log_weight), z, nodes.slack, nodes.drift, self.c)
+        else:
+            weight = np.exp(log_weight[light])
+            rest, rounding = _light(weight, z[light], nodes.slack[light], nodes.drift[light], point, size)
+        if len(t) > 1 and not np.all(light):
             heavy = ~light
             weight = np.exp(log_weight[heavy])
             turned, error = _turned(log_weight[heavy], z[heavy], nodes.slack[heavy], nodes.drift[heavy], self.c, t)
@@ -236,6 +241,16 @@ class MarkedLine:
     def _turned_to(self, nodes: Nodes) -> tuple[Real, Real]:
         """Z and the log of the weights."""
         return (-nodes.log_r, nodes.log_mass) if self.backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
+
+
+def _real_rest(weight: Real, z: Real, slack: Real, drift: Real, c: float) -> tuple[Complex, Real]:
+    """The sum of weight (e^(cZ) - 1 - cZ), and its rounding: |e^u - 1 - u| <= u^2/2 max(1, e^u) and
+    |e^u - 1| <= |u| max(1, e^u)."""
+    u = c * z
+    value = float((weight * exp_minus_1_minus(u)).sum())
+    most = weight * np.exp(np.clip(u, 0.0, 700.0)) * np.abs(u)
+    error = UNIT * float(most @ (0.5 * np.abs(u) * (slack + 160) + c * drift))
+    return np.array([complex(value)]), np.array([error])
 
 
 def _light(weight: Real, z: Real, slack: Real, drift: Real, point: Complex, size: Real) -> tuple[Complex, Real]:

@@ -15,6 +15,7 @@ With Phi(-x) = 1 - Phi(x) also |Phi(x + iy)| <= 1 + e^(y^2/2) Phi(-x). The small
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from privloss.numerics.floats import Real
 
 END = 9.0  # a window ends this many widths beyond its centre: what is left there is 1e-19
 START = 16.0  # nodes begin this many widths before it: what is left out there is below 1e-57
+_FAR = -45.0  # nats from which on a window is as good as open
 SOFTNESS = 0.1  # a window's width over its centre, measured in losses
 
 
@@ -100,11 +102,14 @@ class Cells:
 
     def log_bound(self, lift: Real) -> Real:
         """The sum over windows of log min(e^g Phi(x), 1 + e^g Phi(-x)), g = v^2 / 2 tau^2."""
-        total: Real | float = 0.0
+        total = np.zeros(np.broadcast_shapes(np.shape(lift), self.far.shape[1:]))
         for width, far, near in zip(self.width, self.far, self.near, strict=True):
             growth = 0.5 * (lift / width) ** 2
+            if growth.max() + near.max() < _FAR:  # far below its window: log(1 + e^x) <= e^x
+                total = total + math.exp(_FAR)
+                continue
             total = total + np.minimum(growth + far, np.logaddexp(0.0, growth + near))
-        return np.asarray(total)
+        return total
 
 
 def at_losses(rate: float, sigma: float, levels: Real) -> Windows:

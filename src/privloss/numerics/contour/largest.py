@@ -27,6 +27,7 @@ _IMAGES = math.log(1e-13)
 _MOST_NODES = 30_000
 _FINER = 4  # attempts with more quadrature nodes
 _TALL = 2.0  # nats below delta from which on any tilt will do
+_HEIGHTS = np.geomspace(0.35, 6.0, 20)  # tried, in units of a first guess
 _STEEP = 40.0  # c times the losses of a class
 _CANCELLING = 0.4  # of a longer period that a nat above delta is worth
 _REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
@@ -249,14 +250,20 @@ class _Plan:
 
     def _cut(self, j: int, c: float, i: int) -> tuple[float, float]:
         """A height from which on nothing is missing, and the bound there."""
+
+        def short(log: Real | float, t: Real | float) -> Real:
+            return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _NEGLIGIBLE)
+
+        heights = self._first_height(j, i) * _HEIGHTS
+        enough = short(self.side.moduli(j, c, heights), heights) < -0.5
+        t = float(heights[int(np.argmax(enough))] if np.any(enough) else heights[-1])
         fall = self.side.decay(j, c)
-        t = self._first_height(j, i)
         for _ in range(24):
             log = fall.log_upper(t)
-            short = log - c * self.eps - self.log_delta - math.log(math.pi * t) - _NEGLIGIBLE
-            if short <= 0:
+            gap = float(short(log, t))
+            if gap <= 0:
                 return t, log
-            t *= min(max(1.0 + 0.02 * short, 1.12), 1.7)
+            t *= min(max(1.0 + 0.02 * gap, 1.06), 1.7)
         raise TooExpensive("the line does not fall")
 
     def _first_height(self, j: int, i: int) -> float:

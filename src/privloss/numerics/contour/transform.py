@@ -87,6 +87,9 @@ class Side(Protocol):
     def line(self, j: int, c: float, t: Real) -> LineValues:
         """T_j on Re z = c at heights t, equally spaced from 0 on."""
 
+    def moduli(self, j: int, c: float, t: Real) -> Real:
+        """About log |T_j(c + it)| at any heights: for searching only."""
+
     def decay(self, j: int, c: float) -> Fall:
         """How fast it falls."""
 
