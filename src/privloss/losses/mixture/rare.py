@@ -21,6 +21,7 @@ _TOP = 4.0  # the last window, in units of eps
 _RATIO = 2.0  # from one window to the next
 _LOWEST = 1 / 12  # the first window, in units of eps, unless the bulk reaches further
 _BULK = 2.0  # standard deviations of the bulk below which there is no window
+_DECISIVE = 0.1  # of K that losses above eps may be before a single line is not even tried
 _LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes may have
 
 
@@ -70,19 +71,29 @@ class RareLosses:
     def _bulk(self, eps: float) -> float:
         """The standard deviation of all losses, those above eps counted as eps."""
         total = 0.0 if self.rest is None else max(self.rest.moments(0.0)[2], 0.0)
-        for (rate, sigma, z), count in zip(self._coarse, self.counts, strict=True):
-            y = _UNIT * sigma + np.maximum(_UNIT, 0.0) / 12.0
-            edges = np.concatenate([y[:1], 0.5 * (y[1:] + y[:-1]), y[-1:]])
-            weight = np.diff((1 - rate) * ndtr(edges / sigma) + rate * ndtr((edges - 1) / sigma))
+        for (z, weight), count in zip(self._coarse, self.counts, strict=True):
             total += count * float(weight @ np.minimum(z, eps) ** 2)
         return math.sqrt(total)
 
+    def decisive(self, eps: float, log_delta: float) -> bool:
+        """At about the tilt of a sum of normal shape, do losses above eps weigh in K?"""
+        tilt = min(1.5 * -log_delta, 600.0) / eps
+        heavy = 0.0
+        for (z, weight), count in zip(self._coarse, self.counts, strict=True):
+            above = z > eps
+            with np.errstate(over="ignore"):
+                heavy += count * float(weight[above] @ np.exp(np.minimum(tilt * z[above], 700.0)))
+        return heavy > _DECISIVE
+
     @cached_property
-    def _coarse(self) -> list[tuple[float, float, Real]]:
+    def _coarse(self) -> list[tuple[Real, Real]]:
+        """Losses and their probabilities on a coarse grid of outcomes."""
         found = []
         for rate, sigma in zip(self.rates, self.sigmas, strict=True):
             y = _UNIT * sigma + np.maximum(_UNIT, 0.0) / 12.0
-            found.append((float(rate), float(sigma), np.log1p(rate * np.expm1(np.minimum((y - 0.5) / sigma**2, 600.0)))))
+            edges = np.concatenate([y[:1], 0.5 * (y[1:] + y[:-1]), y[-1:]])
+            above = (1 - rate) * ndtr(-edges / sigma) + rate * ndtr((1 - edges) / sigma)
+            found.append((np.log1p(rate * np.expm1(np.minimum((y - 0.5) / sigma**2, 600.0))), -np.diff(above)))
         return found
 
 

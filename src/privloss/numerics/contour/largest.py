@@ -214,7 +214,9 @@ class _Plan:
         i, period, left, right = self.period(j)
         if not math.isfinite(period):
             raise TooExpensive("no period found")
-        c, step = float(self.tilts[i]), 2 * math.pi / period
+        c = float(self.tilts[i])
+        points, logs, period = self._images(j, c, period, left, right)
+        step = 2 * math.pi / period
         height, log_beyond = self._cut(j, c, i)
         count = math.ceil(height / step)
         if count > _MOST_NODES:
@@ -223,11 +225,9 @@ class _Plan:
         side = self.side
         for _ in range(_FINER):
             values = side.line(j, c, t)
-            if self._off(values, t, c, j) < _GOOD:
+            if self._off(values, t, c) < _GOOD:
                 break
             side = side.finer()
-        points = np.array([left, right])
-        logs = side.log_upper(j, points)
         at_c = float(values.log_modulus[0])
         return Line(
             c=c,
@@ -242,7 +242,21 @@ class _Plan:
             mu=0.0,
         )
 
-    def _off(self, values: LineValues, t: Real, c: float, j: int) -> float:
+    def _images(self, j: int, c: float, period: float, left: float, right: float) -> tuple[Real, Real, float]:
+        """Where images are bounded, the bounds on log T_j there, and the period that they ask for: guesses of the bounds
+        may have been too small at large tilts, and then a smaller one is better."""
+        for _ in range(4):
+            points = np.array([left, right])
+            logs = self.side.log_upper(j, points)
+            bounds = logs - points * self.eps - self.log_delta + log_kappa(points) - _IMAGES
+            need = float(np.max(bounds / np.abs(points - c)))
+            lower = self.tilts[(self.tilts > c) & (self.tilts < 0.9 * right)]
+            if need <= 1.05 * period or not len(lower):
+                break
+            right = float(lower[-1])
+        return points, logs, max(period, need)
+
+    def _off(self, values: LineValues, t: Real, c: float) -> float:
         """The error of a line, relative to delta."""
         size = np.exp(np.minimum(values.log_modulus - c * self.eps - self.log_delta + values.error, 600.0))
         share = size * np.minimum(values.error, 1.0) / np.hypot(c, t) / np.hypot(c + 1, t)
@@ -279,9 +293,8 @@ class _Plan:
 
 
 def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: float) -> tuple[float, float, SplitReading]:
-    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from."""
-    eps = rare.rough_epsilon(level[0])
-    eps = eps if eps > 0 else guess
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps."""
+    eps = guess
     for _ in range(_REDRAWN):
         reading = draw(rare, eps, level[0])
         lower, upper, root = solved(reading, level)

@@ -93,14 +93,18 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         return Solved(-math.inf, 0.0, None)
     if transform.rare is None:
         return _on_one_line(transform, level, tolerance, start)
+    rough = transform.rare.rough_epsilon(level[0])
     found: Solved | None = None
+    if not (rough > 0 and transform.rare.decisive(rough, level[0])):
+        with contextlib.suppress(TooExpensive):
+            found = _on_one_line(transform, level, tolerance, start, blur=False)
+            if found.upper - found.lower < _NARROW * abs(found.upper):
+                return found
+    if not rough > 0:
+        known = found is not None and 0 < found.upper < math.inf
+        rough = found.upper if found is not None and known else math.sqrt(max(start[2], 1e-300))
     with contextlib.suppress(TooExpensive):
-        found = _on_one_line(transform, level, tolerance, start, blur=False)
-        if found.upper - found.lower < _NARROW * abs(found.upper):
-            return found
-    guess = found.upper if found is not None and 0 < found.upper < math.inf else math.sqrt(max(start[2], 1e-300))
-    with contextlib.suppress(TooExpensive):
-        lower, upper, classes = epsilon_by_classes(transform.rare, level, guess)
+        lower, upper, classes = epsilon_by_classes(transform.rare, level, rough)
         if found is not None:
             lower, upper = max(lower, found.lower), min(upper, found.upper)
         return Solved(lower, upper, None, classes)
