@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from privloss.answers import moments
+from privloss.answers.curves import Drawn, drawn, many_epsilons
 from privloss.errors import InvalidInput
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.composition import WorstNeighbours
@@ -28,7 +29,6 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
-from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.solve import Solved, delta_bounds, epsilon_bounds, epsilon_near, surely_at_most
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import exp_down, exp_up, lowered, raised
@@ -53,7 +53,8 @@ def epsilon(plan: Plan, delta: Any, *, adjacency: str | None = None, tolerance: 
     """The least eps such that the plan is (eps, delta)-DP."""
     check.number("tolerance", tolerance, low=1e-15, high=0.1)
     worst = worst_neighbours(plan, adjacency)
-    return each("delta", delta, 1.0, lambda d: _warn_if_wide(_epsilon(worst, d, tolerance), tolerance))
+    one = lambda d: _warn_if_wide(_epsilon(worst, d, tolerance), tolerance)  # noqa: E731
+    return each("delta", delta, 1.0, one, lambda deltas: _epsilons(worst, deltas, tolerance, one))
 
 
 def delta(plan: Plan, epsilon: Any, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound | Bounds:
@@ -84,8 +85,15 @@ def _warn_if_wide(answer: Bound, tolerance: float) -> Bound:
     return Bound(answer.lower, answer.upper, answer.method, (*answer.notes, text))
 
 
-def each(name: str, value: Any, high: float, answer: Callable[[float], Bound]) -> Bound | Bounds:
-    """One answer, or one for every entry of an array; everything is checked before anything is computed."""
+def each(
+    name: str,
+    value: Any,
+    high: float,
+    answer: Callable[[float], Bound],
+    many: Callable[[list[float]], list[Bound]] | None = None,
+) -> Bound | Bounds:
+    """One answer, or one for every entry of an array; everything is checked before anything is computed. `many` answers
+    an array at once, where there is a quicker way."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         if isinstance(value, np.ndarray):  # zero-dimensional
             value = value.item()
@@ -93,9 +101,8 @@ def each(name: str, value: Any, high: float, answer: Callable[[float], Bound]) -
     values = list(value)
     if not values:
         raise InvalidInput(f"{name} = {value!r}: must not be empty.")
-    return Bounds(
-        [answer(v) for v in [check.number(f"{name}[{i}]", v, low=0, high=high) for i, v in enumerate(values)]]
-    )
+    numbers = [check.number(f"{name}[{i}]", v, low=0, high=high) for i, v in enumerate(values)]
+    return Bounds([answer(v) for v in numbers] if many is None else many(numbers))
 
 
 def _directions(loss: ComposedLoss) -> Iterator[ComposedLoss]:
@@ -114,6 +121,26 @@ def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
     if worst.curve.empty:
         return _between(worst, lambda loss, width: _exact_epsilon(loss, delta, width), tolerance)
     return moments.epsilon(worst, delta, lambda loss: _exact_epsilon(loss, delta, tolerance))
+
+
+def _epsilons(
+    worst: WorstNeighbours, deltas: list[float], tolerance: float, one: Callable[[float], Bound]
+) -> list[Bound]:
+    """The same at many deltas, on shared lines where the pair is the worst one and its losses are not on a lattice."""
+    loss = worst.loss
+    attained = not worst.attained or worst.attained_pointwise
+    if not (attained and worst.curve.empty and loss.parts and loss.lattice is None) or loss.solved_by_closed_form:
+        return [one(d) for d in deltas]
+    directions = list(_directions(loss))
+
+    def ask(delta: float) -> tuple[Bound, list[Drawn | None]]:
+        levels = [_finite_level(direction, delta) for direction in directions]
+        if delta in (0, 1) or any(level is None or math.isinf(level[0]) for level in levels):
+            return one(delta), [None]
+        found = [_one_direction(direction, level, tolerance) for direction, level in zip(directions, levels) if level]
+        return _warn_if_wide(largest([answer for answer, _ in found]), tolerance), [drawn(solved) for _, solved in found]
+
+    return many_epsilons(deltas, tolerance, ask, lambda k, delta: _finite_level(directions[k], delta))
 
 
 def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound], tolerance: float) -> Bound:
@@ -145,10 +172,7 @@ def _exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
         if answers and direction.largest <= answers[0].lower:
             continue
         try:
-            if (
-                solved is not None
-                and surely_at_most(direction, answers[0].lower, level[0], solved.line)
-            ):
+            if solved is not None and surely_at_most(direction, answers[0].lower, level[0], solved.line):
                 continue
         except TooExpensive:
             pass

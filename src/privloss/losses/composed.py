@@ -138,7 +138,7 @@ class ComposedLoss(PrivacyLoss):
 
     @cached_property
     def rare(self) -> RareLosses | None:
-        """How to split the whole by the largest loss of one part; lattices and masses at infinity have their own ways."""
+        """How to split the whole by the largest loss of one part; what lives on a lattice needs no such way."""
         if self.lattice is not None:
             return None
         for i, part in enumerate(self.parts):

@@ -2,13 +2,13 @@
 
 With marks as in `windows.py`, S_j(z) = M_0(z) + ... + M_j(z) is the transform of one step whose mark is at most j, and
 
-    prod_i S_(i,J)^n_i  =  prod_i S_(i,0)^n_i  +  sum over j of  T_j,      T_j = prod_i S_(i,j)^n_i - prod_i S_(i,j-1)^n_i,
+    prod_i S_(i,J)^n_i = prod_i S_(i,0)^n_i + sum over j of T_j,    T_j = prod_i S_(i,j)^n_i - prod_i S_(i,j-1)^n_i,
 
 where T_j is the transform of a positive measure: "the largest mark of all steps is j". So delta is a sum of readings,
 each on a line of its own: a large tilt for the bulk, whose losses are small, smaller ones for rare large losses. In a
 class above epsilon the other side of the poles is cheaper (Q against P, where Z is small if it is large here).
-T_j = e^A expm1(B), A = sum n_i log S_(i,j-1), B = sum n_i log1p(M_(i,j)/S_(i,j-1)), keeps its digits. Steps of other kinds
-(`rest`) have one class: their transform multiplies every T_j.
+T_j = e^A expm1(B), A = sum n_i log S_(i,j-1), B = sum n_i log1p(M_(i,j)/S_(i,j-1)), keeps its digits. Steps of other
+kinds (`rest`) have one class: their transform multiplies every T_j.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Side:
         below = [self._guessed_bulk(step, c) for step in self.steps]
         power = -c if self.backward else c + 1
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            base = np.sum([n * np.log1p(np.maximum(s, -1 + 1e-15)) for n, s in zip(self.counts, below, strict=True)], axis=0)
+            base = np.sum(
+                [n * np.log1p(np.maximum(s, -1 + 1e-15)) for n, s in zip(self.counts, below, strict=True)], axis=0
+            )
             total = [base]
             for j in range(1, self.classes):
                 rise = np.zeros_like(c)
@@ -216,8 +218,8 @@ def _expm1(rise: Complex, off: Real) -> tuple[Real, Real, Real]:
 
 @dataclass(frozen=True, eq=False)
 class Fall:
-    """Bounds on |T_j(c + iu)| for all u >= t: |prod (b + m)^n - prod b^n| <= prod (|b| + |m|)^n - prod |b|^n, which rises
-    with |b| and |m|."""
+    """Bounds on |T_j(c + iu)| for all u >= t: |prod (b + m)^n - prod b^n| <= prod (|b| + |m|)^n - prod |b|^n, which
+    rises with |b| and |m|."""
 
     side: Side
     j: int
@@ -232,8 +234,8 @@ class Fall:
             bulk, below = line.bulk(), line.up_to(max(self.j - 1, 0))
             most = max(1.0 + float(bulk.value[0].real) + float(bulk.error[0]), 1e-3)
             own = line.rare(self.j) if self.j else below
-            tops = (float(sums.value[0].real) + float(sums.error[0]) for sums in (below, own))
-            found.append((raised(most, 16), *tops))
+            between, top = (float(sums.value[0].real) + float(sums.error[0]) for sums in (below, own))
+            found.append((raised(most, 16), between, top))
         return found
 
     def _fallen(self, t: float) -> list[float]:
@@ -242,7 +244,9 @@ class Fall:
         for step in self.side.steps:
             nodes = step.nodes[0]
             z = -nodes.log_r if self.side.backward else nodes.log_r
-            tilted = np.exp(np.minimum(nodes.log_mass + (0.0 if self.side.backward else nodes.log_r) + self.c * z, 700.0))
+            tilted = np.exp(
+                np.minimum(nodes.log_mass + (0.0 if self.side.backward else nodes.log_r) + self.c * z, 700.0)
+            )
             value = complex(tilted @ np.cos(t * z), tilted @ np.sin(t * z))
             found.append(math.log(float(tilted.sum()) / max(abs(value), 1e-300)))
         return found

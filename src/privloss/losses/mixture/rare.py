@@ -43,7 +43,9 @@ class RareLosses:
     def rough_log_delta(self, eps: float) -> float:
         """About log delta(eps), or what the grid can tell of it."""
         with np.errstate(all="ignore"):
-            grid, profile = rough_profile(self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, 0.0, eps)
+            grid, profile = rough_profile(
+                self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, 0.0, eps
+            )
         return float(np.interp(eps, grid, np.log(profile)))
 
     def sides(self, eps: float, log_delta: float) -> tuple[Side, Side]:
@@ -54,7 +56,12 @@ class RareLosses:
             windows = at_losses(float(rate), float(sigma), levels)
             log_p = log_delta + _LEFT - math.log(count * len(self.rates)) - math.log(2.0)
             hit = min(log_p - math.log(rate), -1e-3)
-            top = max(-sigma * ndtri_exp(min(log_p, -1.0)), 1 - sigma * ndtri_exp(hit), windows.start(len(levels)) + sigma, 1.0)
+            top = max(
+                -sigma * ndtri_exp(min(log_p, -1.0)),
+                1 - sigma * ndtri_exp(hit),
+                windows.start(len(levels)) + sigma,
+                1.0,
+            )
             first, second = (mean.part(slice(i, i + 1)) for mean in self.means)
             steps.append(MarkedStep(float(rate), float(sigma), windows, (first, second), float(top)))
         back = None if self.rest is None else self.rest.reversed()
@@ -63,8 +70,9 @@ class RareLosses:
 
     def _levels(self, eps: float) -> Real:
         """Losses at the centres of the windows, from the bulk to well above eps."""
-        lowest = max(_BULK * self._bulk(eps), _LOWEST * eps)
-        top = max(_TOP * eps, 2 * _RATIO * lowest)
+        bulk = self._bulk(eps)
+        lowest = max(_BULK * bulk, _LOWEST * eps)
+        top = max(_TOP * eps, 2 * _RATIO * lowest, 2.5 * (eps + 9 * bulk))
         count = max(int(math.log(top / lowest) / math.log(_RATIO)), 1)
         return np.asarray(top * _RATIO ** np.arange(-count, 1.0))
 

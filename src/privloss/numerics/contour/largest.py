@@ -4,8 +4,8 @@ Let T_j be the transform of the part of a measure in class j (`Side`, forward), 
 measure (`Side`, backward). A class adds E[(1 - e^(eps - Z))_+; j] to delta(eps), which is
 
 * read on a forward line, as in `line.py`;
-* or T_j(0) - e^eps T_j(-1) + e^eps E_reversed[(1 - e^(-eps - Z))_+; j], the last term read on a backward line at -eps: cheap
-  where the class lies above eps, so that hardly anything of it falls below;
+* or T_j(0) - e^eps T_j(-1) + e^eps E_reversed[(1 - e^(-eps - Z))_+; j], the last term read on a backward line at -eps:
+  cheap where the class lies above eps, so that hardly anything of it falls below;
 * whichever of the two integrals is far below delta is not read but bounded by kappa(c) e^(K(c) - c eps).
 """
 
@@ -22,7 +22,8 @@ from privloss.numerics.floats import Real, padded_up, raised
 
 _TILTS = 40  # points c tried on either side
 _LEAST, _MOST = 0.4, 200.0  # of c eps
-_NEGLIGIBLE = math.log(2e-13)  # share of delta that need not be read
+_NEGLIGIBLE = math.log(2e-12)  # share of delta that need not be read
+_CUT = math.log(2e-13)  # and that may be cut off a line
 _IMAGES = math.log(1e-13)
 _MOST_NODES = 30_000
 _FINER = 4  # attempts with more quadrature nodes
@@ -53,7 +54,13 @@ class _Bounded:
 
     def read(self, eps: Real, reference: float) -> Sum:
         at = -eps if self.backward else eps
-        log = float(log_kappa(np.array(self.c))) + self.log_mgf - self.c * at - reference + (eps if self.backward else 0.0)
+        log = (
+            float(log_kappa(np.array(self.c)))
+            + self.log_mgf
+            - self.c * at
+            - reference
+            + (eps if self.backward else 0.0)
+        )
         most = np.exp(np.minimum(padded_up(log, 1e-12, 1 + np.abs(log) + abs(self.log_mgf)), 700.0))
         return Sum(np.zeros_like(eps), most, np.zeros_like(eps))
 
@@ -115,7 +122,7 @@ class SplitReading:
 
     def log_upper(self, eps: Real) -> Real:
         found = self.read(eps)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(self.reference + np.log(np.maximum(found.value + found.above, 0.0)))
 
     def log_lower(self, eps: Real) -> Real:
@@ -194,7 +201,7 @@ class _Plan:
         return np.asarray(self.sizes[j] - np.log(self.tilts) - np.log1p(self.tilts))
 
     def period(self, j: int) -> tuple[int, float, float, float]:
-        """The index of the tilt that needs the shortest period, that period, and where to bound images on either side."""
+        """The index of the tilt that needs the shortest period, the period, and where to bound images on each side."""
         kernel = self._kernel(j)
         wide = kernel <= max(kernel.min() + 1.5, -_TALL)
         tame = self.tilts * self.side.scale(j) < _STEEP  # beyond, windows weigh more than what they hold
@@ -243,8 +250,8 @@ class _Plan:
         )
 
     def _images(self, j: int, c: float, period: float, left: float, right: float) -> tuple[Real, Real, float]:
-        """Where images are bounded, the bounds on log T_j there, and the period that they ask for: guesses of the bounds
-        may have been too small at large tilts, and then a smaller one is better."""
+        """Where images are bounded, the bounds on log T_j there, and the period that they ask for: guesses of the
+        bounds may have been too small at large tilts, and then a smaller one is better."""
         for _ in range(4):
             points = np.array([left, right])
             logs = self.side.log_upper(j, points)
@@ -266,18 +273,18 @@ class _Plan:
         """A height from which on nothing is missing, and the bound there."""
 
         def short(log: Real | float, t: Real | float) -> Real:
-            return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _NEGLIGIBLE)
+            return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _CUT)
 
         heights = self._first_height(j, i) * _HEIGHTS
         enough = short(self.side.moduli(j, c, heights), heights) < -0.5
         t = float(heights[int(np.argmax(enough))] if np.any(enough) else heights[-1])
         fall = self.side.decay(j, c)
-        for _ in range(24):
+        for _ in range(32):
             log = fall.log_upper(t)
             gap = float(short(log, t))
             if gap <= 0:
                 return t, log
-            t *= min(max(1.0 + 0.02 * gap, 1.06), 1.7)
+            t *= min(max(1.0 + 0.02 * gap, 1.08), 1.7)
         raise TooExpensive("the line does not fall")
 
     def _first_height(self, j: int, i: int) -> float:
@@ -287,7 +294,7 @@ class _Plan:
             x, y = self.tilts[i - 1 : i + 2], (self.sizes[j] + self.tilts * self.eps)[i - 1 : i + 2]
             bend = 2 * ((y[2] - y[1]) / (x[2] - x[1]) - (y[1] - y[0]) / (x[1] - x[0])) / (x[2] - x[0])
             if bend > 0:
-                need = max(float(self.sizes[j][i]) - _NEGLIGIBLE, 1.0)
+                need = max(float(self.sizes[j][i]) - _CUT, 1.0)
                 own = min(own, math.sqrt(2 * need / bend)) if j else math.sqrt(2 * need / bend)
         return own
 

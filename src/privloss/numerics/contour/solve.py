@@ -19,7 +19,6 @@ from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
-
 _NARROW = 1e-9  # relative width from which one line is enough
 
 
@@ -93,7 +92,11 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         return Solved(-math.inf, 0.0, None)
     if transform.rare is None:
         return _on_one_line(transform, level, tolerance, start)
-    rough = transform.rare.rough_epsilon(level[0])
+    # a sum of normal shape has eps here; few hits lie further out
+    normal = start[1] + math.sqrt(max(start[2], 1e-300) * max(-2 * level[0], 1.0))
+    rough = math.nan
+    if transform.rare.decisive(normal, level[0]):
+        rough = transform.rare.rough_epsilon(level[0])
     found: Solved | None = None
     if not (rough > 0 and transform.rare.decisive(rough, level[0])):
         with contextlib.suppress(TooExpensive):
@@ -101,8 +104,7 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
             if found.upper - found.lower < _NARROW * abs(found.upper):
                 return found
     if not rough > 0:
-        known = found is not None and 0 < found.upper < math.inf
-        rough = found.upper if found is not None and known else math.sqrt(max(start[2], 1e-300))
+        rough = found.upper if found is not None and 0 < found.upper < math.inf else normal
     with contextlib.suppress(TooExpensive):
         lower, upper, classes = epsilon_by_classes(transform.rare, level, rough)
         if found is not None:
@@ -197,7 +199,7 @@ def _solve_on(transform: Transform, line: Line, level: tuple[float, float], sadd
 
 
 def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Line | None) -> bool:
-    """Whether delta(eps) <= delta can be shown quickly, by moments or on a coarse line beside one that was solved already.
+    """Whether delta(eps) <= delta can be shown quickly, by moments or on a coarse line beside one solved already.
 
     Only an upper bound is needed, and images only add to it, so the period may be taken over as it is.
     """
