@@ -1,6 +1,6 @@
 """epsilon at many deltas, delta at many epsilons: neighbours share their lines.
 
-The middle one of the open questions is answered by itself; what its lines answer well enough besides is taken from them.
+The middle one of the open questions is answered by itself; what its lines answer well enough besides, they answer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from privloss.numerics.bound import Bound
 from privloss.numerics.contour.largest import SplitReading
 from privloss.numerics.contour.line import Line
-from privloss.numerics.contour.many import epsilons
-from privloss.numerics.contour.solve import Solved
+from privloss.numerics.contour.many import epsilons, log_bounds
+from privloss.numerics.contour.solve import DeltaRead, Solved
 from privloss.numerics.floats import Real
 
 SHARED = "read on a shared line"
@@ -24,15 +24,15 @@ _FEW = 3  # questions that are not worth sharing
 Drawn = tuple[Line | SplitReading, float]  # what was drawn, and the eps that it was drawn for
 
 
-def drawn(solved: Solved | None) -> Drawn | None:
+def drawn(found: Solved | DeltaRead | None, eps: float) -> Drawn | None:
     """The lines behind an answer, if they can be read elsewhere."""
-    if solved is None or not 0 < solved.upper < math.inf:
+    if found is None or not 0 < eps < math.inf:
         return None
-    if solved.classes is not None:
-        return solved.classes, solved.upper
-    if solved.line is None or solved.line.lattice is not None or solved.line.mu > 0:
+    if found.classes is not None:
+        return found.classes, eps
+    if found.line is None or found.line.lattice is not None or found.line.mu > 0:
         return None
-    return solved.line, solved.upper
+    return found.line, eps
 
 
 def many_epsilons(
@@ -59,6 +59,33 @@ def many_epsilons(
             if 0 < low <= high <= low * (1 + max(_GOOD, tolerance)):
                 found[i] = Bound(float(low), float(high), answer.method, (*answer.notes, SHARED))
     return [found[i] for i in range(len(deltas))]
+
+
+def many_deltas(
+    eps: Sequence[float],
+    tolerance: float,
+    ask: Callable[[float], tuple[Bound, list[Drawn | None]]],
+    whole: Callable[[int, tuple[float, float]], tuple[float, float]],
+) -> list[Bound]:
+    """The same for delta: `whole` turns logs of bounds in a direction into bounds on delta."""
+    found: dict[int, Bound] = {}
+    order = sorted(range(len(eps)), key=lambda i: eps[i])
+    while len(found) < len(eps):
+        still = [i for i in order if i not in found]
+        middle = still[len(still) // 2]
+        answer, lines = ask(eps[middle])
+        found[middle] = answer
+        others = [i for i in still if i != middle and 0 < eps[i] < math.inf]
+        if len(others) < _FEW or any(line is None for line in lines):
+            continue
+        points = np.array([eps[i] for i in others])
+        logs = [log_bounds(line[0], points) for line in lines if line is not None]
+        for n, i in enumerate(others):
+            ends = [whole(k, (float(low[n]), min(float(high[n]), 0.0))) for k, (low, high) in enumerate(logs)]
+            low, high = max(e[0] for e in ends), max(e[1] for e in ends)
+            if 0 < low <= high <= low * (1 + max(_GOOD, tolerance)):
+                found[i] = Bound(low, high, answer.method, (*answer.notes, SHARED))
+    return [found[i] for i in range(len(eps))]
 
 
 def _read(line: Drawn, levels: list[tuple[float, float] | None]) -> tuple[Real, Real]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from privloss.answers import moments
-from privloss.answers.curves import Drawn, drawn, many_epsilons
+from privloss.answers.curves import Drawn, drawn, many_deltas, many_epsilons
 from privloss.errors import InvalidInput
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.composition import WorstNeighbours
@@ -61,7 +61,8 @@ def delta(plan: Plan, epsilon: Any, *, adjacency: str | None = None, tolerance: 
     """The least delta such that the plan is (epsilon, delta)-DP."""
     check.number("tolerance", tolerance, low=1e-15, high=0.1)
     worst = worst_neighbours(plan, adjacency)
-    return each("epsilon", epsilon, math.inf, lambda e: _warn_if_wide(_delta(worst, e, tolerance), tolerance))
+    one = lambda e: _warn_if_wide(_delta(worst, e, tolerance), tolerance)  # noqa: E731
+    return each("epsilon", epsilon, math.inf, one, lambda values: _deltas(worst, values, tolerance, one))
 
 
 def one_epsilon(plan: Plan, delta: float, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound:
@@ -123,22 +124,33 @@ def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
     return moments.epsilon(worst, delta, lambda loss: _exact_epsilon(loss, delta, tolerance))
 
 
+def _may_share(worst: WorstNeighbours) -> bool:
+    """Whether one pair is the worst one, and is read on lines."""
+    loss, attained = worst.loss, not worst.attained or worst.attained_pointwise
+    on_lines = bool(loss.parts) and loss.lattice is None and not loss.solved_by_closed_form
+    return attained and worst.curve.empty and on_lines
+
+
 def _epsilons(
     worst: WorstNeighbours, deltas: list[float], tolerance: float, one: Callable[[float], Bound]
 ) -> list[Bound]:
     """The same at many deltas, on shared lines where the pair is the worst one and its losses are not on a lattice."""
-    loss = worst.loss
-    attained = not worst.attained or worst.attained_pointwise
-    if not (attained and worst.curve.empty and loss.parts and loss.lattice is None) or loss.solved_by_closed_form:
+    if not _may_share(worst):
         return [one(d) for d in deltas]
-    directions = list(_directions(loss))
+    directions = list(_directions(worst.loss))
 
     def ask(delta: float) -> tuple[Bound, list[Drawn | None]]:
         levels = [_finite_level(direction, delta) for direction in directions]
         if delta in (0, 1) or any(level is None or math.isinf(level[0]) for level in levels):
             return one(delta), [None]
-        found = [_one_direction(direction, level, tolerance) for direction, level in zip(directions, levels) if level]
-        return _warn_if_wide(largest([answer for answer, _ in found]), tolerance), [drawn(solved) for _, solved in found]
+        found = [
+            _one_direction(direction, level, tolerance)
+            for direction, level in zip(directions, levels, strict=True)
+            if level
+        ]
+        return _warn_if_wide(largest([answer for answer, _ in found]), tolerance), [
+            drawn(solved, answer.upper) for answer, solved in found
+        ]
 
     return many_epsilons(deltas, tolerance, ask, lambda k, delta: _finite_level(directions[k], delta))
 
@@ -314,8 +326,33 @@ def _exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
     return largest([_delta_one_direction(direction, eps, tolerance) for direction in _directions(loss)])
 
 
+def _deltas(
+    worst: WorstNeighbours, values: list[float], tolerance: float, one: Callable[[float], Bound]
+) -> list[Bound]:
+    """The same at many epsilons, on shared lines."""
+    loss = worst.loss
+    if not _may_share(worst) or loss.delta_inf == 1 or loss.hockey_stick(1.0) is not None:
+        return [one(e) for e in values]
+    directions = list(_directions(loss))
+
+    def ask(eps: float) -> tuple[Bound, list[Drawn | None]]:
+        try:
+            found = [delta_bounds(direction, eps, tolerance) for direction in directions] if 0 < eps < math.inf else []
+        except TooExpensive:
+            found = []
+        if not found or any(f.mu > 0 for f in found):
+            return one(eps), [None]
+        answers = [
+            Bound(*_with_infinite(direction, f.logs), CONTOUR if f.classes is None else SPLIT)
+            for direction, f in zip(directions, found, strict=True)
+        ]
+        return _warn_if_wide(largest(answers), tolerance), [drawn(f, eps) for f in found]
+
+    return many_deltas(values, tolerance, ask, lambda k, logs: _with_infinite(directions[k], logs))
+
+
 def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
-    low_inf, high_inf = loss.delta_inf_bounds
+    low_inf = loss.delta_inf_bounds[0]
     if loss.delta_inf == 1:  # perhaps only because of rounding
         return Bound(low_inf, 1.0, TRIVIAL)
     closed = loss.hockey_stick(eps)
@@ -327,10 +364,16 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bo
             logs, method, notes = _delta_on_a_line(loss, eps, tolerance)
         except TooExpensive:
             logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
+    return Bound(*_with_infinite(loss, logs), method, notes)
+
+
+def _with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:
+    """Bounds on delta from the logs of bounds on delta - delta_inf."""
+    low_inf, high_inf = loss.delta_inf_bounds
     lower, upper = exp_down(logs[0]), exp_up(logs[1])
     lower = lowered(lower + low_inf, 2) if lower > 0 and low_inf > 0 else max(lower, low_inf)
     upper = raised(upper + high_inf, 2) if upper > 0 and high_inf > 0 else max(upper, high_inf)
-    return Bound(min(lower, 1.0), min(upper, 1.0), method, notes)
+    return min(lower, 1.0), min(upper, 1.0)
 
 
 def _delta_on_a_line(

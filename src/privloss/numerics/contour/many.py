@@ -28,8 +28,8 @@ def log_bounds(drawn: Line | SplitReading, eps: Real) -> tuple[Real, Real]:
 
 
 def epsilons(drawn: Line | SplitReading, near: float, levels: Real) -> tuple[Real, Real]:
-    """(lower, upper) for each delta, given by the log of an interval (low, high) that holds it, shape (2, n); -inf and inf
-    where the line cannot tell. `near` is the eps that it was drawn for."""
+    """(lower, upper) for each delta, given by the logs of an interval (low, high) that holds it, shape (2, n); -inf and
+    inf where the line cannot tell. `near` is the eps that it was drawn for."""
     low_level, high_level = levels
     grid = np.geomspace(near / _RANGE, near * _RANGE, _GRID)
     lower_logs, upper_logs = log_bounds(drawn, grid)

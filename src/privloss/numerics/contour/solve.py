@@ -37,8 +37,13 @@ class DeltaRead:
     """log of lower and upper bounds on delta(eps), without any mass at infinity, and how they were read."""
 
     logs: tuple[float, float]
-    mu: float = 0.0
+    line: Line | None = None
     classes: SplitReading | None = None
+
+    @property
+    def mu(self) -> float:
+        """The blur that was used."""
+        return 0.0 if self.line is None else self.line.mu
 
 
 def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRead:
@@ -56,7 +61,7 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
     with contextlib.suppress(TooExpensive):
         logs, classes = delta_by_classes(transform.rare, eps)
         lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1])
-        return DeltaRead((min(lower, upper), upper), 0.0, classes)
+        return DeltaRead((min(lower, upper), min(upper, 0.0)), None, classes)
     return _delta_on_one_line(transform, eps, tolerance, blur=True)
 
 
@@ -79,7 +84,7 @@ def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur:
     upper = min(upper, 0.0)
     if math.isfinite(transform.largest):  # delta <= 1 - e^(eps - largest)
         upper = min(upper, raised(math.log(-math.expm1(eps - whole.largest)), 4, 1.0))
-    return DeltaRead((min(float(reading.log_lower()[1]), upper), upper), line.mu)
+    return DeltaRead((min(float(reading.log_lower()[1]), upper), upper), line)
 
 
 def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float) -> Solved:
