@@ -95,4 +95,5 @@ def test_the_same_requests_write_the_same_events(tmp_path: Path) -> None:
                 charged = float(Fraction(now["charges"][name][part]))
                 assert charged == pytest.approx(float(Fraction(amount)), rel=1e-6)
         now.pop("charges", None)
+        assert (now.pop("token", None) is not None) == (then["kind"] == "started")  # new: who started
         assert now == then

@@ -197,9 +197,17 @@ def _moved(found: Reservation, as_json: bool) -> None:
 
 
 @app.command()
-def start(key: Key, db: Db = None, as_json: AsJson = False) -> None:
-    """Say, durably, that the data is about to be read."""
-    _guarded(lambda: _moved(_open(db).start(key), as_json), as_json)
+def start(
+    key: Key,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", help="A random word for this one start: with it a lost reply can be asked again."),
+    ] = None,
+    db: Db = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say, durably, that the data is about to be read; exit code 3 if the key was started before."""
+    _guarded(lambda: _moved(_open(db).start(key, token=token), as_json), as_json)
 
 
 @app.command()
