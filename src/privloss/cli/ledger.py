@@ -246,8 +246,8 @@ def odometer(
     """What everything committed so far has lost, valid whenever one looks."""
     found = _open(db).odometer(name, None if delta is None else number("--delta", delta))
     data = {"dataset": name, "epsilon": found.epsilon, "delta": found.delta, "theorem": found.theorem}
-    sure = "surely" if found.delta == 0 else f"but with probability {found.delta!r}"
-    _say(finite(data), as_json, f"{name}: the loss so far is at most {found.epsilon!r}, {sure} ({found.theorem})")
+    data["text"] = found.text
+    _say(finite(data), as_json, f"{name}: {found.text} ({found.theorem})")
 
 
 @app.command()

@@ -302,7 +302,8 @@ class Ledger:
     def odometer(self, name: str, delta: float | None = None) -> Reading:
         """What everything committed on a dataset so far has lost, valid also if the answers decide when to look.
 
-        `delta` is the chance that it has lost more; pure budgets and basic approximate ones need none.
+        `delta` is the chance that it has lost more; pure budgets and basic approximate ones need none. `Reading` says
+        what is bounded where (epsilon, delta)-DP answers are among those counted.
         """
         dataset = self._dataset(name)
         if dataset.filter is None:
