@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -250,15 +251,21 @@ def odometer(
     _say(finite(data), as_json, f"{name}: {found.text} ({found.theorem})")
 
 
+def _time(at: float) -> str:
+    """Seconds since the epoch as people read them, in UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
 @app.command()
 def history(name: Name, db: Db = None, as_json: AsJson = False) -> None:
     """The events that concern a dataset."""
     found = _open(db).history(name)
 
     def text() -> str:
-        keep = ("key", "analyst", "charges", "budget", "why", "frozen")
+        keep = ("key", "analyst", "charges", "budget", "why", "frozen", "events")
         return "\n".join(
-            f"{e['seq']:>6}  {e['kind']:<10} " + " ".join(f"{k}={json.dumps(e[k])}" for k in keep if e.get(k))
+            f"{e['seq']:>6}  {_time(e['at'])}  {e['kind']:<10} "
+            + " ".join(f"{k}={json.dumps(e[k])}" for k in keep if e.get(k))
             for e in found
         )
 
