@@ -57,6 +57,25 @@ def test_plan_file_and_python_agree(release: str) -> None:
     assert back["epsilon"] == bound.upper
 
 
+def test_nothing_is_said_twice(release: str) -> None:
+    calls = (
+        ("epsilon", release, "--delta", "1e-6"),
+        ("delta", release, "--epsilon", "9"),
+        ("calibrate", "--target-epsilon", "3", "--delta", "1e-5", "--steps", "10"),
+    )
+    for call in calls:
+        lines = run(*call).stdout.splitlines()
+        assert sum("adjacency" in line for line in lines) == 1
+        assert all(line == line.rstrip() for line in lines)
+
+
+def test_the_help_begins_with_what_most_people_want() -> None:
+    done = run()
+    assert (done.returncode, "a command is missing" in done.stderr) == (2, True)
+    places = [done.stdout.index(f" {name} ") for name in ("epsilon", "delta", "calibrate", "explain", "compare")]
+    assert places == sorted(places)
+
+
 def test_for_people(release: str) -> None:
     assert "5.806935026" in run("epsilon", *SGD, "--delta", "1e-6").stdout
     text = run("explain", release, "--delta", "1e-6").stdout

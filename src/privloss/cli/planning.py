@@ -20,9 +20,11 @@ from privloss.cli.arguments import (
     Rate,
     Sampling,
     Steps,
+    add_assumptions,
     finite,
     number,
     plan_at,
+    print_table,
     takes_plan,
 )
 from privloss.cli.theorems import progress_bar
@@ -132,7 +134,6 @@ def _print_calibrated(
         }
         print(json.dumps(finite(answer)))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -142,9 +143,8 @@ def _print_calibrated(
     if found.refused is not None:
         table.add_row("not enough", repr(found.refused))
     table.add_row("adjacency", reason.adjacency)
-    for i, text in enumerate(reason.assumptions):
-        table.add_row("assumed" if i == 0 else "", text)
-    Console().print(table)
+    add_assumptions(table, reason)
+    print_table(table)
 
 
 def allocate(
