@@ -323,7 +323,22 @@ def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
 def _exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
     if not loss.parts:
         return exactly(0.0, TRIVIAL)
-    return largest([_delta_one_direction(direction, eps, tolerance) for direction in _directions(loss)])
+    answers: list[Bound] = []
+    for direction in _directions(loss):
+        if answers and _surely_smaller(direction, eps, answers[0].lower):
+            continue
+        answers.append(_delta_one_direction(direction, eps, tolerance))
+    return largest(answers)
+
+
+def _surely_smaller(loss: ComposedLoss, eps: float, delta: float) -> bool:
+    """Whether delta(eps) is quickly shown to be at most delta."""
+    level = _finite_level(loss, delta) if delta > 0 else None
+    if level is None or math.isinf(level[0]):
+        return False
+    with contextlib.suppress(TooExpensive):
+        return eps >= loss.largest or surely_at_most(loss, eps, level[0], None)
+    return False
 
 
 def _deltas(
@@ -398,4 +413,6 @@ def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
         trimmed = loss.rid_of(max(lower, -700.0) + math.log(share))
         bound = moments.log_delta_upper(trimmed.log_mgf_simple_upper, None, eps)
         upper = min(upper, float(np.logaddexp(bound, trimmed.log_lost)))
+    with contextlib.suppress(TooExpensive):
+        upper = min(upper, moments.log_delta_upper(loss.log_mgf_upper, None, eps))
     return min(lower, upper), upper
