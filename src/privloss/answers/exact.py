@@ -42,6 +42,7 @@ TRIVIAL = "definition"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
+_NOTHING = 1e-12  # an epsilon that is not worth sharpening
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
 _COARSER = (1e-6, 1e-4, 1e-2)
@@ -162,7 +163,7 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
     if math.isinf(level[0]):
         return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
     closed = _closed_epsilon(loss, level) if loss.solved_by_closed_form else None
-    if closed is not None and closed.relative_width < _GOOD:
+    if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
     try:
         solved = epsilon_bounds(loss, level, tolerance)

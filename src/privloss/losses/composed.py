@@ -12,7 +12,7 @@ import numpy as np
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.table.lattice import common_lattice
-from privloss.losses.table.outcomes import MOST_OUTCOMES, outcomes, whole
+from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.transform import Lattice, LineValues, Vertical
 from privloss.numerics.floats import UNIT, Real, lowered, raised
@@ -103,14 +103,18 @@ class ComposedLoss(PrivacyLoss):
 
     @cached_property
     def _enumerated(self) -> Table | None:
-        """All outcomes as one row, where they are few and on no lattice."""
+        """All outcomes as one row, where they are few; on a lattice only where the line is no better: for very few, or
+        where tails are left out."""
         rows: list[tuple[Table, int]] = []
         for part in self.parts:
             own = part.tables()
             if own is None:
                 return None
             rows += own
-        return whole(rows) if outcomes(rows) <= MOST_OUTCOMES and self.lattice is None else None
+        if not rows:
+            return None
+        many = all(row.missing is None for row, _ in rows) and self.lattice is not None
+        return whole(rows) if outcomes(rows) <= (FEW_OUTCOMES if many else MOST_OUTCOMES) else None
 
     def mean_bounds(self) -> tuple[float, float]:
         each = [p.mean_bounds() for p in self.parts]
