@@ -123,3 +123,9 @@ def test_sums_that_are_not_one_leave_the_mass_uncertain() -> None:
     """0.1 + 0.2 + 0.7 is not 1 in doubles: made to sum to one, 0.1 is no longer known to the last digit."""
     assert not from_vectors([0.7, 0.2, 0.1], [0.5, 0.5, 0.0]).exact
     assert from_vectors([0.5, 0.25, 0.25], [0.5, 0.5, 0.0]).exact
+
+
+@pytest.mark.parametrize("uses", [1, 2, 7, 8])
+def test_every_use_brings_its_roundings(uses: int) -> None:
+    table = discrete_gaussian(0.5, 1)
+    assert whole([(table, uses)]).slack > uses * float(np.max(table.slack))
