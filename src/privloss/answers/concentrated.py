@@ -111,7 +111,7 @@ def _branch_and_bound(loss: PrivacyLoss) -> tuple[float, float]:
 def _on_cells(a: Real, b: Real, k_a: Real, k_b: Real) -> Real:
     """Upper bounds on K(t)/(t(t+1)) for a <= t <= b, from those on K at the ends.
 
-    K(t)/t does not fall: at most K(b)/(b(a+1)). And K is convex, so below its chord s + rt, and h(t) = (s + rt)/(t(t+1))
+    K(t)/t does not fall: at most K(b)/(b(a+1)). K is convex, so below its chord s + rt, and h(t) = (s + rt)/(t(t+1))
     = r/(t+1) + s/t - s/(t+1) is largest at an end, or where h' = 0, at most (b-a)/2 from the middle: there it exceeds
     the middle by no more than max |h''| (b-a)^2/8, |h''| <= 2|r|/(a+1)^3 + 2|s|/a^3.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,33 +34,53 @@ def outcomes(rows: Sequence[tuple[Table, int]]) -> float:
     return round(math.exp(log))
 
 
+@dataclass(frozen=True)
+class Uses:
+    """Some uses of a table: values and log masses, the roundings of the masses, those of the values (of 1), and what
+    tails left out and products that underflow add at most to M(0), in either direction."""
+
+    values: Real
+    logs: Real
+    units: float
+    off: float
+    beyond: Real
+
+
+def uses(row: Table, n: int) -> Uses:
+    """So many independent draws."""
+    even = _spacing(row.values) is not None
+    values, logs, units = _convolved(row, n) if even else _splits(row, n)
+    beyond = np.full(2, _lost(row, n) if even else 0.0)
+    if row.missing is not None:
+        beyond += [n * float(tail(0.0, np.zeros(1))[0]) for tail in row.missing]
+    size = float(np.abs(row.values).max())
+    # the error of a sum is that of its terms, however small the sum
+    off = n * ((float(np.max(row.wobble)) + 2 + _UNEVEN) * size + row.absolute) + 4 * float(np.abs(values).max())
+    return Uses(values, logs, units, off, beyond)
+
+
 def whole(rows: Sequence[tuple[Table, int]]) -> Table:
     """The composition as one row."""
-    values, logs, units, off = np.zeros(1), np.zeros(1), 16.0, 0.0
-    kept, kept_back = 0.0, 0.0
-    beyond = np.zeros(2)  # the chance that some use falls among the tails left out, at most the sum of theirs
-    for row, n in rows:
-        if _spacing(row.values) is not None:
-            v, m, more = _convolved(row, n)
-            beyond += _lost(row, n)
-        else:
-            v, m, more = _splits(row, n)
-        values = (values[:, None] + v).ravel()
-        logs = (logs[:, None] + m).ravel()
-        units += more
-        # the error of a sum is that of its terms, however small the sum
-        size = float(np.abs(row.values).max())
-        off += n * ((float(np.max(row.wobble)) + 2 + _UNEVEN) * size + row.absolute) + 4 * float(np.abs(v).max())
+    values, logs, kept, kept_back = np.zeros(1), np.zeros(1), 0.0, 0.0
+    members = [uses(row, n) for row, n in rows]
+    for one, (row, n) in zip(members, rows, strict=True):
+        values = (values[:, None] + one.values).ravel()
+        logs = (logs[:, None] + one.logs).ravel()
         kept += n * math.log1p(-row.delta) if row.delta < 1 else -math.inf
         kept_back += n * math.log1p(-row.back) if row.back < 1 else -math.inf
-        if row.missing is not None:
-            beyond += [n * float(tail(0.0, np.zeros(1))[0]) for tail in row.missing]
-    missing = None
-    if beyond.any() or any(row.missing is not None for row, _ in rows):
-        forth, back = (_at_zero(raised(float(b), 4 * len(rows) + 4)) for b in beyond)
-        missing = (forth, back)
-    lost = -math.expm1(kept), -math.expm1(kept_back)
-    return Table(values, np.exp(logs), *lost, slack=units, wobble=4.0, missing=missing, absolute=off)
+    # the chance that some use falls among what is left out is at most the sum of theirs
+    forth, back = (raised(math.fsum(float(one.beyond[i]) for one in members), 4) for i in (0, 1))
+    short = max(forth, back) > 0 or any(row.missing is not None for row, _ in rows)
+    return Table(
+        values,
+        np.exp(logs),
+        -math.expm1(kept),
+        -math.expm1(kept_back),
+        slack=16 + math.fsum(one.units for one in members),
+        wobble=4.0,
+        missing=(_at_zero(forth), _at_zero(back)) if short else None,
+        absolute=math.fsum(one.off for one in members),
+    )
 
 
 def _at_zero(mass: float) -> Callable[[float, Real], Real]:
