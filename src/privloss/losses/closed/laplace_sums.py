@@ -127,7 +127,9 @@ def _polynomials(uses: int, bits: int) -> tuple[arb_poly, Sequence[arb_poly]]:
     for i in range(1, uses):
         factors.append(factors[-1] / i)
     with ctx.workprec(bits):
-        return _rounded(whole, factors), [_rounded([q[uses - 1 - i] for i in range(uses)], factors) for q in partial]
+        return _rounded(whole, factors), [
+            _rounded([int(q[uses - 1 - i]) for i in range(uses)], factors) for q in partial
+        ]
 
 
 def _rounded(coefficients: Sequence[int], factors: Sequence[fmpq]) -> arb_poly:
