@@ -17,7 +17,7 @@ from privloss.numerics.floats import UNIT, Real, raised
 
 MOST_OUTCOMES = 20_000
 FEW_OUTCOMES = 64  # so few are quicker than a line, on a lattice too
-_UNEVEN = 8  # roundings by which equally spaced values may differ from it
+_UNEVEN = 32  # roundings of the largest value, a quarter of which equally spaced ones may be off
 _UNDERFLOW, _LOG_LEAST = 1e-300, -690.0  # products above e^-690 are whole; smaller ones lose less than 1e-300 each
 
 
