@@ -17,7 +17,7 @@ from privloss.numerics.floats import UNIT, Real, raised
 
 MOST_OUTCOMES = 20_000
 FEW_OUTCOMES = 64  # so few are quicker than a line, on a lattice too
-_UNEVEN = 32  # roundings of the largest value, a quarter of which equally spaced ones may be off
+_UNEVEN = 8  # units of the largest value by which equally spaced ones may be off
 _UNDERFLOW, _LOG_LEAST = 1e-300, -690.0  # products above e^-690 are whole; smaller ones lose less than 1e-300 each
 
 
@@ -48,14 +48,15 @@ class Uses:
 
 def uses(row: Table, n: int) -> Uses:
     """So many independent draws."""
-    even = _spacing(row.values) is not None
-    values, logs, units = _convolved(row, n) if even else _splits(row, n)
-    beyond = np.full(2, _lost(row, n) if even else 0.0)
+    even = _spacing(row.values)
+    values, logs, units = _splits(row, n) if even is None else _convolved(row, n)
+    beyond = np.full(2, 0.0 if even is None else _lost(row, n))
     if row.missing is not None:
         beyond += [n * float(tail(0.0, np.zeros(1))[0]) for tail in row.missing]
     size = float(np.abs(row.values).max())
     # the error of a sum is that of its terms, however small the sum
-    off = n * ((float(np.max(row.wobble)) + 2 + _UNEVEN) * size + row.absolute) + 4 * float(np.abs(values).max())
+    moved = 0.0 if even is None else even[1]
+    off = n * ((float(np.max(row.wobble)) + 2) * size + row.absolute + moved) + 4 * float(np.abs(values).max())
     return Uses(values, logs, units, off, beyond)
 
 
@@ -91,20 +92,22 @@ def _at_zero(mass: float) -> Callable[[float, Real], Real]:
 # -- equally spaced values ---------------------------------------------------------------------------------------------
 
 
-def _spacing(values: Real) -> float | None:
-    """The distance of values that are equally spaced up to roundings, which are charged; None if they are not."""
+def _spacing(values: Real) -> tuple[float, float] | None:
+    """The distance of values that are equally spaced up to roundings, and those (of 1); None if they are not."""
     if len(values) < 2:
         return None
     ordered = np.sort(values)
     spacing = float(ordered[-1] - ordered[0]) / (len(values) - 1)
     wrong = np.abs(ordered - (ordered[0] + spacing * np.arange(len(values)))).max()
-    return spacing if 4 * wrong <= _UNEVEN * UNIT * np.abs(values).max() else None
+    size = float(np.abs(values).max())
+    # the places to compare with are rounded themselves, by at most two units of the largest
+    return (spacing, float(wrong) / UNIT + 4 * size) if wrong <= _UNEVEN * UNIT * size else None
 
 
 def _convolved(row: Table, n: int) -> tuple[Real, Real, float]:
     """Values and log masses of n independent draws, one entry per sum, and the roundings of the masses."""
     order = np.argsort(row.values)
-    spacing = _spacing(row.values) or 0.0
+    spacing, _ = _spacing(row.values) or (0.0, 0.0)
     square, slack = row.masses[order], float(np.max(row.slack))
     power, units, own, left = np.ones(1), 0.0, slack, n
     while left:
