@@ -43,6 +43,7 @@ TRIVIAL = "definition"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
+_NOTHING = 1e-12  # an epsilon that is not worth sharpening
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
 _COARSER = (1e-6, 1e-4, 1e-2)
@@ -197,8 +198,8 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
     """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
     if math.isinf(level[0]):
         return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
-    closed = _closed_epsilon(loss, level) if loss.solved_by_closed_form else None
-    if closed is not None and closed.relative_width < _GOOD:
+    closed = _closed_epsilon(loss, level) if _in_closed_form(loss, level) else None
+    if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
     try:
         solved = epsilon_bounds(loss, level, tolerance)
@@ -214,6 +215,14 @@ def _one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: fl
     if answer.relative_width > _POOR:
         return _intersection(answer, _last_resort(loss, level, tolerance)), solved
     return answer, solved
+
+
+def _in_closed_form(loss: ComposedLoss, level: tuple[float, float]) -> bool:
+    """Whether a closed form is the best way, and epsilon lies where it answers."""
+    if not loss.solved_by_closed_form or loss.closed_from == 0:
+        return loss.solved_by_closed_form
+    known = loss.hockey_stick(loss.closed_from)
+    return known is not None and known[0] >= level[1]
 
 
 def _at_the_mass_of_infinite_loss(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from privloss.answers import exact
+from privloss.losses.composition import WorstNeighbours
 from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
@@ -24,6 +25,8 @@ from privloss.numerics.floats import next_down, next_up, raised
 
 METHOD = "trade-off from the exact privacy profile"
 _GOLDEN = 0.5 * (math.sqrt(5) - 1)
+_NARROW = (1e-13, 1e-11, 1e-9)
+_SAME = 1e-12  # rates that differ by less are not worth telling apart
 
 Branch = Callable[[float], tuple[float, float]]
 
@@ -63,12 +66,40 @@ def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None) -> Bound:
         return _outward(y * (1 - d.upper - rate), y * (1 - d.lower - rate))
 
     limit = raised(-math.log(rate), 4) if rate > 0 else math.inf  # beyond, 1 - e^eps a < 0
-    found = [_supremum(steep, delta, rate, limit, +1), _supremum(flat, delta, rate, 700.0, -1)]
+    end = _end(worst)
+    found = [
+        _at_the_end(branch, end, room, sign) or _supremum(branch, delta, rate, min(room, end), sign)
+        for branch, room, sign in ((steep, limit, +1), (flat, 700.0, -1))
+    ]
     return Bound(max(0.0, *(f[0] for f in found)), min(max(0.0, *(f[1] for f in found)), 1.0), METHOD)
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:
     return low - 4e-16, high + 4e-16
+
+
+def _end(worst: WorstNeighbours) -> float:
+    """At least the largest loss of both directions: from there on delta(eps) stays, and both branches fall."""
+    if not worst.curve.empty or not worst.loss.parts:
+        return math.inf
+    return raised(max(worst.loss.largest, worst.loss.reversed().largest, 0.0), 16)
+
+
+def _at_the_end(branch: Branch, end: float, room: float, sign: int) -> tuple[float, float] | None:
+    """(lower, upper) for the supremum of a concave branch that rises until it falls from eps = end on, as it does at a
+    largest loss with mass; None if it does not.
+
+    If f(x) >= f(x - h), f rises up to x - h, and between x - h and x it stays below the chord through x - 2h and x - h.
+    """
+    if not 0 < end < room:
+        return None
+    x = math.exp(sign * end)
+    low, high = branch(x)
+    for width in _NARROW:
+        one, two = (branch(x - sign * k * width * x) for k in (1, 2))
+        if low >= one[1]:
+            return low, max(high, one[1] + max(one[1] - two[0], 0.0))
+    return None
 
 
 def _cells_upper(delta: Callable[[float], Bound], rate: float, limit: float, sign: int) -> float:
@@ -117,7 +148,8 @@ def _supremum(
         for eps, value in ((c, fc), (d, fd)):
             if value > best:
                 best_eps, best = eps, value
-        if b - a < 1e-7 * (1e-3 + a):
+        # at a smooth top the values then agree to all digits; at a kink they do not, and the search goes on
+        if b - a < (1e-7 if abs(fc - fd) < _SAME else 1e-14) * (1e-3 + a):
             break
     upper = _concave_upper(branch, math.exp(sign * best_eps), sign)
     return best, upper if upper < 1.0 else _cells_upper(delta, rate, limit, sign)
@@ -132,7 +164,7 @@ def _concave_upper(branch: Branch, x: float, sign: int) -> float:
     the domain the chord through x + h and x + 2h (inwards) is extended instead.
     """
     low, high = branch(x)
-    for width in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3):
+    for width in (*_NARROW, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3):
         h = width * x
         inner = branch(x + sign * h)  # away from the edge at 1
         has_outer = sign * (x - sign * h - 1) >= 0

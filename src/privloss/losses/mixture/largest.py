@@ -14,7 +14,7 @@ kinds (`rest`) have one class: their transform multiplies every T_j.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,13 +40,14 @@ class Side:
     rest: PrivacyLoss | None
     backward: bool
     levels: Real  # the losses at the centres of the windows
+    _real: dict[tuple[int, float], list[tuple[float, float, float]]] = field(default_factory=dict, repr=False)
 
     @property
     def classes(self) -> int:
         return self.steps[0].last + 1
 
     def finer(self) -> Side:
-        return replace(self, steps=tuple(step.finer() for step in self.steps))
+        return replace(self, steps=tuple(step.finer() for step in self.steps), _real={})
 
     def scale(self, j: int) -> float:
         return float(self.levels[min(j, len(self.levels) - 1)])
@@ -90,21 +91,30 @@ class Side:
         """Upper bounds on log T_j at real points c >= 0."""
         return np.array([self._log_upper(j, float(point)) for point in c])
 
+    def real(self, j: int, c: float) -> list[tuple[float, float, float]]:
+        """For each kind: M_0, M_1 + ... + M_(j-1) and M_j at the real point c, from above."""
+        if (j, c) not in self._real:
+            self._real[j, c] = [self._real_of(step, j, c) for step in self.steps]
+        return self._real[j, c]
+
+    def _real_of(self, step: MarkedStep, j: int, c: float) -> tuple[float, float, float]:
+        line = MarkedLine(step, c, self.backward, np.zeros(1))
+        bulk, below = line.bulk(), line.up_to(max(j - 1, 0))
+        own = line.rare(j) if j else below
+        most, between, top = (float(s.value[0].real) + float(s.error[0]) for s in (bulk, below, own))
+        return raised(1.0 + most, 16), raised(between, 16), raised(top, 16)
+
     def _log_upper(self, j: int, c: float) -> float:
         """T_j rises with every S_(j-1) and M_j."""
+        if c == 0 and j:
+            return padded_up(math.log(max(self.mass(j)[1], 1e-320)), 1e-13, 1.0)
         base = rise = 0.0
-        for step, n in zip(self.steps, self.counts, strict=True):
-            line = MarkedLine(step, c, self.backward, np.zeros(1))
-            below = line.bulk()
-            if j > 1:
-                below = below.plus(line.up_to(j - 1))
-            most = 1.0 + float(below.value[0].real) + float(below.error[0])
+        for (bulk, between, own), n in zip(self.real(j, c), self.counts, strict=True):
+            most = bulk + between
             if not 0 < most < math.inf:
                 return math.inf
             base += n * math.log(most)
-            if j:
-                own = line.rare(j)
-                rise += n * math.log1p(max(float(own.value[0].real) + float(own.error[0]), 0.0) / most)
+            rise += n * math.log1p(max(own, 0.0) / most) if j else 0.0
         log = base if not j else base + (rise if rise > _LARGE else math.log(max(math.expm1(rise), 1e-320)))
         if self.rest is not None and c > 0:
             log += float(self.rest.log_mgf_upper(np.array([c]))[0])
@@ -122,6 +132,8 @@ class Side:
             rise += n * math.log1p(here / (1 - beyond))
             slack += n * (off + off_beyond * here) / least**2
             base_slack += n * off_beyond / least
+        if not rise > 1e-300:
+            return 0.0, 2 * (rise + slack) + 1e-300
         value = base + (rise if rise > _LARGE else math.log(math.expm1(rise)))
         share = base_slack + slack * math.exp(min(rise, _LARGE)) / math.expm1(min(rise, _LARGE))
         share += 8 * UNIT * (4 + abs(base) + abs(value))
@@ -186,10 +198,8 @@ class Side:
     def _start(self, j: int, c: float) -> float:
         """About A at height 0: what `moduli` leaves out."""
         base = 0.0
-        for step, n in zip(self.steps, self.counts, strict=True):
-            line = MarkedLine(step, c, self.backward, np.zeros(1))
-            below = float(line.bulk().value[0].real) + float(line.up_to(max(j - 1, 0)).value[0].real)
-            base += n * math.log1p(max(below, -1 + 1e-15))
+        for (bulk, between, _), n in zip(self.real(j, c), self.counts, strict=True):
+            base += n * math.log(max(bulk + between, 1e-15))
         return base if self.rest is None else base + float(self.rest.log_mgf_upper(np.array([max(c, 1e-12)]))[0])
 
     def _modulus(self, nodes: Nodes, c: float, t: Real) -> Complex:
@@ -225,19 +235,6 @@ class Fall:
     j: int
     c: float
 
-    @cached_property
-    def _starts(self) -> list[tuple[float, float, float]]:
-        """For each kind: M_0, M_1 + ... + M_(j-1) and M_j at c, from above."""
-        found = []
-        for step in self.side.steps:
-            line = MarkedLine(step, self.c, self.side.backward, np.zeros(1))
-            bulk, below = line.bulk(), line.up_to(max(self.j - 1, 0))
-            most = max(1.0 + float(bulk.value[0].real) + float(bulk.error[0]), 1e-3)
-            own = line.rare(self.j) if self.j else below
-            between, top = (float(sums.value[0].real) + float(sums.error[0]) for sums in (below, own))
-            found.append((raised(most, 16), between, top))
-        return found
-
     def _fallen(self, t: float) -> list[float]:
         """About log M_0(c) - log |M_0(c + it)| of each kind: where it is small, it is not worth proving."""
         found = []
@@ -271,7 +268,7 @@ class Fall:
         power, base, rise = -self.c if self.side.backward else self.c + 1, 0.0, 0.0
         fallen = self._fallen(t)
         for i, (step, n) in enumerate(zip(self.side.steps, self.side.counts, strict=True)):
-            below, between, own = self._starts[i]
+            below, between, own = self.side.real(self.j, self.c)[i]
             if fallen[i] * n > _WORTH:
                 below *= math.exp(float(self._bulks[i].log_upper(t)[0]))
             if self.j:

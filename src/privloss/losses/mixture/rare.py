@@ -21,7 +21,7 @@ _TOP = 4.0  # the last window, in units of eps
 _RATIO = 2.0  # from one window to the next
 _LOWEST = 1 / 12  # the first window, in units of eps, unless the bulk reaches further
 _BULK = 2.0  # standard deviations of the bulk below which there is no window
-_DECISIVE = 0.1  # of K that losses above eps may be before a single line is not even tried
+_DECISIVE = 1e60  # weight in K of losses above eps from which on a single line is not even tried
 _LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes may have
 
 
