@@ -132,16 +132,13 @@ class Side:
             rise += n * math.log1p(here / (1 - beyond))
             slack += n * (off + off_beyond * here) / least**2
             base_slack += n * off_beyond / least
-        if not rise > 1e-300:
-            return 0.0, 2 * (rise + slack) + 1e-300
-        value = base + (rise if rise > _LARGE else math.log(math.expm1(rise)))
-        share = base_slack + slack * math.exp(min(rise, _LARGE)) / math.expm1(min(rise, _LARGE))
-        share += 8 * UNIT * (4 + abs(base) + abs(value))
         if self.rest is not None:
             other = self.rest.vertical(0.0).line(np.zeros(1), 1e-14)
-            value, share = value + float(other.log_modulus[0]), share + float(other.error[0])
-        middle = math.exp(value)
-        return middle * max(1 - 1.1 * share, 0.0), middle * math.exp(min(1.1 * share, 700.0))
+            base, base_slack = base + float(other.log_modulus[0]), base_slack + float(other.error[0])
+        share = base_slack + 8 * UNIT * (4 + abs(base) + rise)
+        lower = math.exp(base - share) * math.expm1(max(rise * (1 - 8 * UNIT) - slack, 0.0))
+        upper = math.exp(min(base + share, 0.0)) * math.expm1(rise * (1 + 8 * UNIT) + slack)
+        return lower * (1 - 8 * UNIT), min(upper * (1 + 8 * UNIT), 1.0)
 
     def line(self, j: int, c: float, t: Real) -> LineValues:
         """T_j on Re z = c at heights t, equally spaced from 0 on."""
