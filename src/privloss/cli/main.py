@@ -15,6 +15,7 @@ import typer
 
 from privloss import __version__
 from privloss.cli import certificates, ledger, planning
+from privloss.cli import sweep as sweeping
 from privloss.cli import theorems as chapter
 from privloss.cli.arguments import Adjacency, AsJson, Certify, Tolerance, finite, load_plan, number, takes_plan
 from privloss.errors import InvalidInput, MissingExtra, PrivlossError
@@ -37,7 +38,7 @@ app.command("compare")(chapter.compare)
 app.command("figure")(chapter.figure)
 app.command("calibrate")(planning.calibrate)
 app.command("allocate")(planning.allocate)
-app.command("sweep")(planning.sweep)
+app.command("sweep")(sweeping.sweep)
 plan_app.command("write")(planning.write)
 app.command("certify")(certificates.certify)
 app.command("verify")(certificates.verify)
