@@ -2,7 +2,9 @@
 
 - Gaussian steps attain mu^2/2 at every t; sampled Gaussians approach theirs as t grows (`concentration` of each loss).
 - Bounded losses (Laplace, randomised response): branch and bound over t. K(t)/t does not fall, so on [a, b] the ratio
-  is at most K(b)/(b (a+1)); the limit t -> 0 is the mean loss.
+  is at most K(b)/(b (a+1)). K is convex, so on [a, b] it also lies below its chord s t - A, and for all t > 0
+  (s t - A)/(t(t+1)) = (s+A)/(t+1) - A/t <= (sqrt(s+A) - sqrt(A))^2 if A >= 0. Outside [a, b] the chord lies below K, so
+  this exceeds the supremum only by the square of the cell's width. The limit t -> 0 is the mean loss.
 
 The supremum of a sum lies between its largest value found and the sum of the suprema.
 """
@@ -23,7 +25,7 @@ from privloss.numerics.bound import Bound
 from privloss.numerics.floats import Real, lowered, raised
 
 METHOD = "supremum of K(t)/(t(t+1))"
-_ROUNDS, _SPLIT, _WANTED = 12, 8, 1e-10
+_CELLS, _ROUNDS, _SPLIT, _WANTED = 200, 12, 8, 1e-10
 _FEW = np.geomspace(1e-2, 1e3, 16)  # where a lower end looks
 
 
@@ -87,14 +89,17 @@ def _branch_and_bound(loss: PrivacyLoss) -> tuple[float, float]:
     top = max(loss.largest, 1e-300)
     mean_low, mean_high = loss.mean_bounds()
     first, last = 1e-12 / max(top, 1.0), 1e13
-    edges = np.geomspace(first, last, 200)
+    edges = np.geomspace(first, last, _CELLS)
     left, right = edges[:-1], edges[1:]
     best = max(mean_low, 0.0)
     ceiling = best
 
     def ratio_upper(a: Real, b: Real) -> Real:
-        k = np.minimum(loss.log_mgf_upper(b), top * b)
-        return np.asarray(raised(k / (b * (a + 1)), 8))
+        edges, place = np.unique(np.concatenate([a, b]), return_inverse=True)
+        k = np.zeros_like(edges)
+        k[edges > 0] = np.minimum(loss.log_mgf_upper(edges[edges > 0]), top * edges[edges > 0])
+        at_a, at_b = np.split(k[place], 2)
+        return np.minimum(raised(at_b / (b * (a + 1)), 8), _below_chord(a, b, at_a, at_b))
 
     # left of all cells K(t)/t <= K(first)/first; right of all cells K(t)/t <= top
     outside = max(float(ratio_upper(np.zeros(1), np.array([first]))[0]), top / (last + 1))
@@ -106,5 +111,18 @@ def _branch_and_bound(loss: PrivacyLoss) -> tuple[float, float]:
         if not np.any(alive) or alive.sum() > 4000:
             break
         parts = np.exp(np.linspace(np.log(left[alive]), np.log(right[alive]), _SPLIT + 1, axis=1))
+        parts[:, 0], parts[:, -1] = left[alive], right[alive]  # nothing may fall between two cells
         left, right = parts[:, :-1].ravel(), parts[:, 1:].ravel()
     return best, max(ceiling, outside, mean_high if outside > best else best)
+
+
+def _below_chord(a: Real, b: Real, at_a: Real, at_b: Real) -> Real:
+    """An upper bound on K(t)/(t(t+1)) on [a, b], from upper bounds on K at the ends: see above. It falls in A and rises
+    in s, so A is rounded down and s up; where A is not surely positive the bound says nothing."""
+    slope = np.asarray(raised((at_b - at_a) / (b - a), 8, (at_a + at_b) / (b - a)))
+    short = lowered(
+        slope * a - at_a, 16, slope * a + at_a
+    )  # the chord through (a, at_a), rising no less than it should
+    sure = (short > 0) & (slope > 0)
+    root = np.sqrt(np.where(sure, slope + short, 1.0)) + np.sqrt(np.where(sure, short, 0.0))
+    return np.asarray(np.where(sure, raised((np.where(sure, slope, 0.0) / root) ** 2, 16), np.inf))
