@@ -138,15 +138,19 @@ class Questions:
         return tradeoff.total_variation(self.as_plan(), adjacency=adjacency)
 
     @overload
-    def tradeoff(self, fpr: float, *, adjacency: str | None = None) -> Bound: ...
+    def tradeoff(self, fpr: float, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE) -> Bound: ...
     @overload
-    def tradeoff(self, fpr: Sequence[float], *, adjacency: str | None = None) -> Bounds: ...
-    def tradeoff(self, fpr: Any, *, adjacency: str | None = None) -> Bound | Bounds:
-        """The least false negative rate of any test at false positive rate `fpr` (f-DP). Quote the lower end. For an
-        array of rates, an array: all points share their evaluations."""
+    def tradeoff(
+        self, fpr: Sequence[float], *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE
+    ) -> Bounds: ...
+    def tradeoff(
+        self, fpr: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE
+    ) -> Bound | Bounds:
+        """The least false negative rate of any test at false positive rate `fpr` (f-DP), to a width of `tolerance`.
+        Quote the lower end. For an array of rates, an array: all points share their evaluations."""
         from privloss.answers import tradeoff
 
-        return tradeoff.tradeoff(self.as_plan(), fpr, adjacency=adjacency)
+        return tradeoff.tradeoff(self.as_plan(), fpr, adjacency=adjacency, tolerance=tolerance)
 
     def explain(
         self,
