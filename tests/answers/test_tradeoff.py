@@ -109,3 +109,9 @@ def test_divergences_of_several_orders() -> None:
         plan.rdp([2.0, 0.5])
     with pytest.raises(pl.InvalidInput, match="empty"):
         plan.rdp([])
+
+
+def test_what_gives_everything_away_leaves_nothing_beyond_the_last_point() -> None:
+    assert pl.Laplace(0.0).tradeoff(0.01).upper < 1e-14
+    half = pl.ApproxDP(0.0, 0.5).tradeoff([0.01, 0.3])
+    assert [b.upper for b in half] == pytest.approx([0.49, 0.2], abs=1e-9)

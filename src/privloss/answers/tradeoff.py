@@ -15,7 +15,7 @@ points u_k with intervals [lo_k, hi_k] for d(u_k) serves every a:
 
   Left of any v in between use the first line, right of it the second. 1 - line - u a and (1 - line - a)/u are monotone
   in u, so they are largest at u_k, v or u_(k+1): the *vertices* (u_k, lo_k) and (v, the smaller line at v) bound f(a).
-  Beyond the last point the second line is 0.
+  Beyond the last point the second line is the mass of infinite loss.
 
 Points are added where the two bounds differ most, all of a round in one call: about the peak of the parabola through
 three neighbours, and at the vertex that rules the upper end.
@@ -74,26 +74,34 @@ def _all(plan: Plan, rates: list[float], adjacency: str | None, wanted: float) -
     easy = {1.0: exactly(0.0, METHOD)}
     if 0.0 in rates and worst.curve.empty:
         easy[0.0] = _at_zero(worst)
+    rest = _revealed(worst)[0] if worst.curve.empty else 0.0
     hard = sorted({rate for rate in rates if rate not in easy})
-    found = dict(zip(hard, _Profile(plan, adjacency).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
+    found = (
+        dict(zip(hard, _Profile(plan, adjacency, rest).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
+    )
     return [easy[rate] if rate in easy else found[rate] for rate in rates]
 
 
 def _at_zero(worst: WorstNeighbours) -> Bound:
+    attained, lost = _revealed(worst)
+    return Bound(next_down(1 - lost) if lost > 0 else 1.0, min(next_up(1 - attained), 1.0), METHOD)
+
+
+def _revealed(worst: WorstNeighbours) -> tuple[float, float]:
+    """An interval for the mass of infinite loss, below which no delta falls."""
     low, high = (worst.loss.reversed() if worst.loss.parts else worst.loss).delta_inf_bounds
     mine = worst.loss.delta_inf_bounds
     attained = max(low, mine[0])
     if worst.attained:
         attained = max(d.delta_inf_bounds[0] for loss in worst.attained for d in (loss, loss.reversed()))
-    lost = max(high, mine[1])
-    return Bound(next_down(1 - lost) if lost > 0 else 1.0, min(next_up(1 - attained), 1.0), METHOD)
+    return attained, max(high, mine[1])
 
 
 class _Profile:
     """Points of the privacy profile, asked as they are needed."""
 
-    def __init__(self, plan: Plan, adjacency: str | None) -> None:
-        self.plan, self.adjacency = plan, adjacency
+    def __init__(self, plan: Plan, adjacency: str | None, rest: float) -> None:
+        self.plan, self.adjacency, self.rest = plan, adjacency, rest
         self.seen: dict[float, tuple[float, float]] = {}
 
     def ask(self, wishes: Iterable[tuple[float, float]]) -> None:
@@ -125,7 +133,7 @@ class _Profile:
         lower = upper = np.zeros_like(rates)
         for turn in range(_ROUNDS + 1):
             eps, low, high = self.points()
-            at, floor = vertices(np.exp(eps), low, high)
+            at, floor = vertices(np.exp(eps), np.maximum(low, self.rest), high, self.rest)
             tangent, lower = _largest(np.exp(eps), high, rates)
             vertex, upper = _largest(at, floor, rates)
             lower, upper = np.maximum(lower - 8 * UNIT, 0.0), np.minimum(np.maximum(upper + 8 * UNIT, lower), 1.0)
@@ -144,8 +152,8 @@ class _Profile:
         return [Bound(float(a), float(b), METHOD) for a, b in zip(lower, upper, strict=True)]
 
 
-def vertices(u: Real, low: Real, high: Real) -> tuple[Real, Real]:
-    """Places and lower bounds on d that rule the upper end, from points u[0] = 1 < u[1] < ... of d."""
+def vertices(u: Real, low: Real, high: Real, rest: float = 0.0) -> tuple[Real, Real]:
+    """Places and lower bounds on d that rule the upper end, from points u[0] = 1 < u[1] < ... of d >= rest."""
     width = np.diff(u)
     fall = (low[1:] - high[:-1]) / width  # no more than the slope of a chord
     rise = np.minimum((high[1:] - low[:-1]) / width, 0.0)  # no less
@@ -154,7 +162,7 @@ def vertices(u: Real, low: Real, high: Real) -> tuple[Real, Real]:
     left = np.clip(left, -1.0, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         meet = (low[1:] - low[:-1] + left[:-1] * u[:-1] - right * u[1:]) / (left[:-1] - right)
-        last = u[-1] - low[-1] / left[-1] if left[-1] < 0 else u[-1]
+        last = u[-1] - (low[-1] - rest) / left[-1] if left[-1] < 0 else u[-1]
     meet = np.where(np.isfinite(meet), np.clip(meet, u[:-1], u[1:]), u[:-1])
     first_line, second_line = low[:-1] + left[:-1] * (meet - u[:-1]), low[1:] - right * (u[1:] - meet)
     # slopes carry the rounding of a difference over the distance of its points
@@ -163,7 +171,7 @@ def vertices(u: Real, low: Real, high: Real) -> tuple[Real, Real]:
     size += (u[1:] - meet) / after * (low[1:] + np.append(high[2:], 0.0)) + low[1:]
     floor = np.maximum(np.minimum(first_line, second_line) - 16 * UNIT * size, low[1:])  # d falls
     beyond = max(u[-1], min(last, 1e300))
-    return np.concatenate([u, meet, [beyond]]), np.maximum(np.concatenate([low, floor, [0.0]]), 0.0)
+    return np.concatenate([u, meet, [beyond]]), np.maximum(np.concatenate([low, floor, [rest]]), 0.0)
 
 
 def _largest(u: Real, d: Real, rates: Real) -> tuple[Any, Real]:
