@@ -136,7 +136,7 @@ class _Profile:
             at, floor = vertices(np.exp(eps), np.maximum(low, self.rest), high, self.rest)
             tangent, lower = _largest(np.exp(eps), high, rates)
             vertex, upper = _largest(at, floor, rates)
-            lower, upper = np.maximum(lower - 8 * UNIT, 0.0), np.minimum(np.maximum(upper + 8 * UNIT, lower), 1.0)
+            lower, upper = np.maximum(lower - 8 * UNIT, 0.0), np.minimum(np.maximum(upper + 8 * UNIT, 0.0), 1.0)
             blur = np.max((high - low)[np.clip(tangent[:, None] + np.arange(-1, 2), 0, len(eps) - 1)], axis=1)
             wide = np.flatnonzero(upper - lower > np.maximum(wanted, 4 * blur))
             if turn == _ROUNDS or not len(wide):
