@@ -40,6 +40,7 @@ from privloss.numerics.floats import UNIT, Real, next_down, next_up
 
 METHOD = "trade-off from the exact privacy profile"
 DEFAULT_WIDTH = 1e-10
+_ALONE = 1e-14  # of one point, unless told otherwise: the last digits cost little
 _FIRST, _ROUNDS = 16, 14
 _FARTHEST = 700.0  # epsilon
 _CLOSEST = 1e-9  # points nearer to one another than this tell nothing new
@@ -66,7 +67,8 @@ def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None, tolerance: f
 
 def one_tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_WIDTH) -> Bound:
     """`tradeoff` at one rate."""
-    return _all(plan, [check.number("fpr", fpr, low=0, high=1)], adjacency, tolerance)[0]
+    wanted = tolerance if tolerance != DEFAULT_WIDTH else _ALONE
+    return _all(plan, [check.number("fpr", fpr, low=0, high=1)], adjacency, wanted)[0]
 
 
 def _all(plan: Plan, rates: list[float], adjacency: str | None, wanted: float) -> list[Bound]:
