@@ -292,3 +292,22 @@ def test_sizes_and_epochs_are_echoed() -> None:
     found = json.loads(run("epsilon", "--noise-multiplier", "1.1", *sizes, "--delta", "1e-6", "--json").stdout)
     assert "940 steps" in found["derived"][0]
     assert "0.00426667" in found["derived"][1]
+
+
+def test_a_progress_bar_appears_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    from privloss.cli import theorems
+
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, says rich
+    with theorems.progress_bar("quick") as bar:
+        bar.step(1, 2)
+        assert not bar.live.is_started
+    monkeypatch.setattr(theorems, "_PATIENCE", 0.0)
+    with theorems.progress_bar("slow") as bar:
+        bar.timer.join()
+        assert bar.live.is_started
+    assert not bar.live.is_started
+    monkeypatch.delenv("FORCE_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    with theorems.progress_bar("no terminal") as bar:
+        bar.step(1, 2)
+        assert not bar.live.is_started

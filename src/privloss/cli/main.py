@@ -15,6 +15,7 @@ import typer
 
 from privloss import __version__
 from privloss.cli import certificates, ledger, planning
+from privloss.cli import sweep as sweeping
 from privloss.cli import theorems as chapter
 from privloss.cli.arguments import (
     Adjacency,
@@ -150,7 +151,7 @@ def explain(
 
 app.command("compare")(chapter.compare)
 app.command("allocate")(planning.allocate)
-app.command("sweep")(planning.sweep)
+app.command("sweep")(sweeping.sweep)
 app.command("certify")(certificates.certify)
 app.command("verify")(certificates.verify)
 app.command("selfcheck")(certificates.selfcheck)
