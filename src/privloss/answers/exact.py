@@ -29,7 +29,14 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
-from privloss.numerics.contour.solve import Solved, delta_bounds, epsilon_bounds, epsilon_near, surely_at_most
+from privloss.numerics.contour.solve import (
+    Solved,
+    delta_bounds,
+    epsilon_bounds,
+    epsilon_near,
+    moments_upper,
+    surely_at_most,
+)
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import exp_down, exp_up, lowered, raised
 from privloss.numerics.solve import decreasing_root, last_at_least
@@ -422,6 +429,6 @@ def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
         trimmed = loss.rid_of(max(lower, -700.0) + math.log(share))
         bound = moments.log_delta_upper(trimmed.log_mgf_simple_upper, None, eps)
         upper = min(upper, float(np.logaddexp(bound, trimmed.log_lost)))
-    with contextlib.suppress(TooExpensive):
-        upper = min(upper, moments.log_delta_upper(loss.log_mgf_upper, None, eps))
+    with contextlib.suppress(TooExpensive, OverflowError, ValueError):
+        upper = min(upper, moments_upper(loss, eps))
     return min(lower, upper), upper

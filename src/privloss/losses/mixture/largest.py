@@ -24,7 +24,7 @@ from privloss.losses.mixture.grid import Members, quick_range
 from privloss.losses.mixture.marked import MarkedLine, MarkedStep, Nodes
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, Vertical
-from privloss.numerics.floats import UNIT, Complex, Real, padded_up, raised
+from privloss.numerics.floats import UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import log1p_polar
 
 _LARGE = 30.0  # e^B beyond this is e^B - 1
@@ -136,9 +136,9 @@ class Side:
             other = self.rest.vertical(0.0).line(np.zeros(1), 1e-14)
             base, base_slack = base + float(other.log_modulus[0]), base_slack + float(other.error[0])
         share = base_slack + 8 * UNIT * (4 + abs(base) + rise)
-        lower = math.exp(base - share) * math.expm1(max(rise * (1 - 8 * UNIT) - slack, 0.0))
-        upper = math.exp(min(base + share, 0.0)) * math.expm1(rise * (1 + 8 * UNIT) + slack)
-        return lower * (1 - 8 * UNIT), min(upper * (1 + 8 * UNIT), 1.0)
+        lower = math.exp(base - share) * math.expm1(max(lowered(rise, 8) - slack, 0.0))
+        upper = math.exp(min(base + share, 0.0)) * math.expm1(min(raised(rise, 8) + slack, 700.0))
+        return lowered(lower, 8), min(raised(upper, 8), 1.0)
 
     def line(self, j: int, c: float, t: Real) -> LineValues:
         """T_j on Re z = c at heights t, equally spaced from 0 on."""

@@ -85,11 +85,13 @@ class RareLosses:
 
     def decisive(self, eps: float, log_delta: float) -> bool:
         """At about the tilt of a sum of normal shape, do losses above eps weigh in K?"""
+        if not 0 < eps < math.inf:
+            return False
         tilt = min(1.5 * -log_delta, 600.0) / eps
         heavy = 0.0
         for (z, weight), count in zip(self._coarse, self.counts, strict=True):
             above = z > eps
-            with np.errstate(over="ignore"):
+            with np.errstate(all="ignore"):
                 heavy += count * float(weight[above] @ np.exp(np.minimum(tilt * z[above], 700.0)))
         return heavy > _DECISIVE
 

@@ -107,7 +107,7 @@ class SplitReading:
 
     def read(self, eps: Real) -> Sum:
         """Each part adds its own; their sum is rounded in both directions."""
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with np.errstate(all="ignore"):
             sums = [term.read(eps, self.reference) for term in self.terms]
             return self._total(sums)
 
@@ -122,19 +122,25 @@ class SplitReading:
 
     def log_upper(self, eps: Real) -> Real:
         found = self.read(eps)
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.asarray(self.reference + np.log(np.maximum(found.value + found.above, 0.0)))
+        with np.errstate(all="ignore"):
+            return _or(self.reference + np.log(np.maximum(found.value + found.above, 0.0)), np.inf)
 
     def log_lower(self, eps: Real) -> Real:
         found = self.read(eps)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.reference + np.log(np.maximum(found.value - found.below, 0.0)))
+        with np.errstate(all="ignore"):
+            return _or(self.reference + np.log(np.maximum(found.value - found.below, 0.0)), -np.inf)
+
+
+def _or(values: Real, otherwise: float) -> Real:
+    """A bound that says nothing in place of nan."""
+    return np.where(np.isnan(values), otherwise, values)
 
 
 def draw(rare: RareLosses, eps: float, log_delta: float) -> SplitReading:
     """A line, or a bound, for every class; numbers beyond the range of doubles on the way mean that there is none."""
     try:
-        return _draw(*rare.sides(eps, log_delta), eps, log_delta)
+        with np.errstate(all="ignore"):  # what is lost becomes a bound that says nothing
+            return _draw(*rare.sides(eps, log_delta), eps, log_delta)
     except (ValueError, OverflowError, ZeroDivisionError) as problem:
         raise TooExpensive(f"out of range: {problem}") from None
 

@@ -20,6 +20,7 @@ from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_b
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
 _NARROW = 1e-9  # relative width from which one line is enough
+_POOR = 1e-3  # relative width from which a blur is asked for a second opinion
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,12 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
         found = DeltaRead((-math.inf, 0.0))
     with contextlib.suppress(TooExpensive):
         logs, classes = delta_by_classes(transform.rare, eps)
-        lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1])
-        return DeltaRead((min(lower, upper), min(upper, 0.0)), None, classes)
-    return _delta_on_one_line(transform, eps, tolerance, blur=True)
+        lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1], 0.0)
+        found = DeltaRead((min(lower, upper), upper), None, classes)
+        if upper - lower < _POOR:
+            return found
+    last = _delta_on_one_line(transform, eps, tolerance, blur=True)
+    return last if last.logs[1] - last.logs[0] < found.logs[1] - found.logs[0] else found
 
 
 def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur: bool | None = None) -> DeltaRead:
@@ -114,8 +118,11 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         lower, upper, classes = epsilon_by_classes(transform.rare, level, rough)
         if found is not None:
             lower, upper = max(lower, found.lower), min(upper, found.upper)
-        return Solved(lower, upper, None, classes)
-    return _on_one_line(transform, level, tolerance, start)
+        found = Solved(lower, upper, None, classes)
+        if upper - lower < _POOR * upper:
+            return found
+    last = _on_one_line(transform, level, tolerance, start)
+    return last if found is None or last.upper - last.lower < found.upper - found.lower else found
 
 
 def _surely_nothing(transform: Transform, log_delta: float, mean: float) -> bool:
@@ -251,6 +258,17 @@ def _moments_at_most(transform: Transform, eps: float, log_delta: float, tilts: 
     c = float(tilts[best])
     k = float(transform.log_mgf_upper(np.array([c]))[0])
     return bool(raised(k, 16, 1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margins[best])
+
+
+def moments_upper(transform: Transform, eps: float) -> float:
+    """log of kappa(c) e^(K(c) - c eps) at about the best c, at most 0."""
+    if not 0 < eps < math.inf:
+        return 0.0
+    tilts = np.geomspace(0.5, 400.0, 14) / eps
+    guesses = [transform.moments(float(c))[0] - c * eps for c in tilts]
+    c = float(tilts[int(np.nanargmin(guesses))])
+    k = float(transform.log_mgf_upper(np.array([c]))[0])
+    return min(raised(float(log_kappa(np.array(c))) + k - c * eps, 16, 1 + abs(k) + c * eps), 0.0)
 
 
 def _moments_bound(line: Line, eps: float) -> float:
