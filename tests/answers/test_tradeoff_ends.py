@@ -4,82 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
-from fractions import Fraction
 
 import mpmath
 import pytest
 
 import privloss as pl
-from privloss.answers import tradeoff
-from privloss.numerics.bound import Bound
-
-H = 1e-6  # the first width that is tried, times x
-
-
-def roof(top: float) -> Callable[[float], tuple[float, float]]:
-    """Concave, 0.5 at its top, falling alike on both sides."""
-
-    def branch(at: float) -> tuple[float, float]:
-        value = 0.5 - 40.0 * abs(at - top)
-        return value, value
-
-    return branch
-
-
-@pytest.mark.parametrize("sign", [+1, -1])
-@pytest.mark.parametrize("away", [-10.0, -0.4, 0.4, 10.0])
-def test_the_top_may_lie_on_either_side_of_the_best_point(sign: int, away: float) -> None:
-    x = 1.5 if sign > 0 else 0.5
-    assert tradeoff._concave_upper(roof(x + sign * away * H * x), x, sign) >= 0.5
-
-
-@pytest.mark.parametrize("sign", [+1, -1])
-def test_the_top_may_lie_beside_the_edge(sign: int) -> None:
-    assert tradeoff._concave_upper(roof(1 + sign * 0.4 * H), 1.0, sign) >= 0.5
-
-
-@pytest.mark.parametrize("sign", [+1, -1])
-@pytest.mark.parametrize("away", [-0.3, 0.4])
-def test_the_top_may_lie_on_either_side_of_a_point_beside_the_edge(sign: int, away: float) -> None:
-    x = 1 + sign * 0.5 * H
-    assert tradeoff._concave_upper(roof(x + sign * away * H), x, sign) >= 0.5
-
-
-def laplace_delta(lam: float, eps: float) -> float:
-    return -math.expm1((eps - lam) / 2) if eps < lam else 0.0
-
-
-def laplace_curve(lam: float, fpr: float) -> float:
-    if fpr < 0.5 * math.exp(-lam):
-        return 1 - math.exp(lam) * fpr
-    return math.exp(-lam) / (4 * fpr) if fpr <= 0.5 else math.exp(-lam) * (1 - fpr)
-
-
-@pytest.mark.parametrize("fpr", [0.01, 0.1, 0.3, 0.45])
-def test_cells_are_above_the_curve_of_the_smaller_delta(fpr: float) -> None:
-    def delta(eps: float) -> Bound:
-        return Bound(laplace_delta(1.0, eps), laplace_delta(3.0, eps))
-
-    limit = -math.log(fpr)
-    eps = [limit * i / 2000 for i in range(2001)]
-    steep = max(1 - laplace_delta(1.0, e) - math.exp(e) * fpr for e in eps)
-    flat = max(math.exp(-e) * (1 - laplace_delta(1.0, e) - fpr) for e in eps)
-    assert tradeoff._cells_upper(delta, fpr, limit, +1) >= steep
-    assert tradeoff._cells_upper(delta, fpr, 700.0, -1) >= flat
-
-
-@pytest.mark.parametrize("fpr", [0.01, 0.1, 0.3, 0.7, 0.9])
-def test_each_end_comes_from_the_other_end_of_delta(fpr: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """delta is known only between those of Laplace noise 0.5 and 1: so is the curve."""
-
-    def one_delta(plan: pl.Plan, eps: float, *, adjacency: str | None = None) -> Bound:
-        return Bound(laplace_delta(0.5, eps), laplace_delta(1.0, eps))
-
-    monkeypatch.setattr(tradeoff.exact, "one_delta", one_delta)
-    found = pl.PureDP(1.0).tradeoff(fpr)
-    assert found.lower <= laplace_curve(1.0, fpr) + 1e-15
-    assert found.upper >= laplace_curve(0.5, fpr) - 1e-15
 
 
 def test_roundings_of_the_curve_are_outward() -> None:
@@ -91,16 +20,6 @@ def test_roundings_of_the_curve_are_outward() -> None:
                 fpr = draw.random() / (1 + math.exp(eps))
                 found = pl.PureDP(eps).tradeoff(fpr)
                 assert found.lower <= 1 - mpmath.exp(mpmath.mpf(eps)) * mpmath.mpf(fpr) <= found.upper
-
-
-def test_roundings_at_the_edge_are_outward(monkeypatch: pytest.MonkeyPatch) -> None:
-    """delta(eps) = d for all eps: f(a) = 1 - d - a, in rational numbers."""
-    draw = random.Random(2)
-    for _ in range(100):
-        d, fpr = draw.random() / 2, draw.random() / 2
-        monkeypatch.setattr(tradeoff.exact, "one_delta", lambda *_, d=d, **__: Bound(d, d))
-        found = pl.PureDP(1.0).tradeoff(fpr)
-        assert Fraction(found.lower) <= 1 - Fraction(d) - Fraction(fpr) <= Fraction(found.upper)
 
 
 @pytest.mark.parametrize("swapped", [False, True])

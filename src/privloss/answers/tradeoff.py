@@ -53,7 +53,8 @@ def total_variation(plan: Plan, *, adjacency: str | None = None) -> Bound:
 
 
 def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_WIDTH) -> Bound | Bounds:
-    """The least false negative rate at false positive rate `fpr`, to a width of `tolerance`; an array for an array."""
+    """The f-DP curve at a false positive rate, to a width of `tolerance`: no attack, whichever neighbour it takes for
+    the null, has a smaller false negative rate. An array for an array."""
     check.number("tolerance", tolerance, low=1e-14, high=0.1)
     if isinstance(fpr, np.ndarray):
         fpr = fpr.tolist()
@@ -162,7 +163,7 @@ def vertices(u: Real, low: Real, high: Real, rest: float = 0.0) -> tuple[Real, R
     left = np.append(-1.0, fall)  # of the line that goes right from each point
     right = np.append(rise[1:], 0.0)  # of the line that goes left from each point but the first
     left = np.clip(left, -1.0, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         meet = (low[1:] - low[:-1] + left[:-1] * u[:-1] - right * u[1:]) / (left[:-1] - right)
         last = u[-1] - (low[-1] - rest) / left[-1] if left[-1] < 0 else u[-1]
     meet = np.where(np.isfinite(meet), np.clip(meet, u[:-1], u[1:]), u[:-1])
