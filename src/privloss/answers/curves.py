@@ -17,7 +17,8 @@ from privloss.numerics.contour.many import epsilons, log_bounds
 from privloss.numerics.contour.solve import DeltaRead, Solved
 from privloss.numerics.floats import Real
 
-SHARED = "read on a shared line"
+METHOD, SHARED = "exact privacy loss (contour)", "read on a shared line"
+_REACH = 4.0  # how far from its own eps a line is read, as a factor
 _GOOD = 1e-9  # relative width that is good enough to be shared, at least
 _FEW = 3  # questions that are not worth sharing
 
@@ -66,25 +67,35 @@ def many_deltas(
     tolerance: float,
     ask: Callable[[float], tuple[Bound, list[Drawn | None]]],
     whole: Callable[[int, tuple[float, float]], tuple[float, float]],
+    known: list[list[Drawn]],
 ) -> list[Bound]:
-    """The same for delta: `whole` turns logs of bounds in a direction into bounds on delta."""
+    """The same for delta: `whole` turns logs of bounds in a direction into bounds on delta. Lines `known` from earlier
+    questions are read first, and new ones are added."""
     found: dict[int, Bound] = {}
     order = sorted(range(len(eps)), key=lambda i: eps[i])
-    while len(found) < len(eps):
-        still = [i for i in order if i not in found]
-        middle = still[len(still) // 2]
-        answer, lines = ask(eps[middle])
-        found[middle] = answer
-        others = [i for i in still if i != middle and 0 < eps[i] < math.inf]
-        if len(others) < _FEW or any(line is None for line in lines):
-            continue
+
+    def read(lines: list[Drawn]) -> None:
+        others = [i for i in order if i not in found and lines[0][1] / _REACH < eps[i] < lines[0][1] * _REACH]
+        if not others:
+            return
         points = np.array([eps[i] for i in others])
-        logs = [log_bounds(line[0], points) for line in lines if line is not None]
+        logs = [log_bounds(line[0], points) for line in lines]
         for n, i in enumerate(others):
             ends = [whole(k, (float(low[n]), min(float(high[n]), 0.0))) for k, (low, high) in enumerate(logs)]
             low, high = max(e[0] for e in ends), max(e[1] for e in ends)
             if 0 < low <= high <= low * (1 + max(_GOOD, tolerance)):
-                found[i] = Bound(low, high, answer.method, (*answer.notes, SHARED))
+                found[i] = Bound(low, high, METHOD, (SHARED,))
+
+    for lines in known:
+        read(lines)
+    while len(found) < len(eps):
+        still = [i for i in order if i not in found]
+        middle = still[len(still) // 2]
+        found[middle], drawn_now = ask(eps[middle])
+        lines = [line for line in drawn_now if line is not None]
+        if len(lines) == len(drawn_now):
+            known.append(lines)
+            read(lines)
     return [found[i] for i in range(len(eps))]
 
 

@@ -79,9 +79,7 @@ def _all(plan: Plan, rates: list[float], adjacency: str | None, wanted: float) -
         easy[0.0] = _at_zero(worst)
     rest = _revealed(worst)[0] if worst.curve.empty else 0.0
     hard = sorted({rate for rate in rates if rate not in easy})
-    found = (
-        dict(zip(hard, _Profile(plan, adjacency, rest).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
-    )
+    found = dict(zip(hard, _Profile(worst, rest).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
     return [easy[rate] if rate in easy else found[rate] for rate in rates]
 
 
@@ -103,8 +101,8 @@ def _revealed(worst: WorstNeighbours) -> tuple[float, float]:
 class _Profile:
     """Points of the privacy profile, asked as they are needed."""
 
-    def __init__(self, plan: Plan, adjacency: str | None, rest: float) -> None:
-        self.plan, self.adjacency, self.rest = plan, adjacency, rest
+    def __init__(self, worst: WorstNeighbours, rest: float) -> None:
+        self.curve, self.rest = exact.DeltaCurve(worst), rest
         self.seen: dict[float, tuple[float, float]] = {}
 
     def ask(self, wishes: Iterable[tuple[float, float]]) -> None:
@@ -118,9 +116,7 @@ class _Profile:
                 new.append(eps)
         new.sort()
         if new:
-            found = exact.delta(self.plan, new, adjacency=self.adjacency)
-            bounds = [found] if isinstance(found, Bound) else list(found)
-            self.seen |= {eps: (bound.lower, bound.upper) for eps, bound in zip(new, bounds, strict=True)}
+            self.seen |= {eps: (d.lower, d.upper) for eps, d in zip(new, self.curve.read(new), strict=True)}
 
     def points(self) -> tuple[Real, Real, Real]:
         """eps, and lower and upper ends of delta."""
