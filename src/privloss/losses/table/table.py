@@ -191,7 +191,7 @@ class Table:
     def log_mgf(self, c: float, t: Real) -> tuple[Real, Real, Real]:
         """Re K, Im K and the error of K at c + it."""
         if len(t) > 1:  # single points, for moments, are always to be had
-            charge(2.0 * len(self.values) * len(t))
+            charge(8.0 * len(self.values) * len(t))
         if c * float(np.abs(self.values).max()) > _FAR:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 return self._far(c, t, (c + 1j * t)[:, None])
