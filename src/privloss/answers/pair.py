@@ -17,6 +17,7 @@ from privloss.numerics.contour.solve import (
     delta_bounds,
     epsilon_bounds,
     epsilon_near,
+    moments_epsilon,
     moments_upper,
     surely_at_most,
 )
@@ -176,6 +177,8 @@ def finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None
 def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
     """The moments bound, on losses trimmed by a share of delta, and a single event."""
     upper = moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0])
+    with contextlib.suppress(TooExpensive, OverflowError, ValueError):
+        upper = min(upper, moments_epsilon(loss, level[0]))
     for share in (0.5, 0.02):
         trimmed = loss.rid_of(level[0] + math.log(share))
         if trimmed is not loss and trimmed.log_lost < level[0]:

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss, columns
-from privloss.losses.closed.laplace_sums import LaplaceSums, few
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real, log_lowered, log_raised, lowered, padded_up, raised, widened
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
+
+if TYPE_CHECKING:
+    from privloss.losses.closed.laplace_sums import LaplaceSums
 
 _MAX_WORK = 20_000_000
 _ROUNDED = 4  # roundings in a lambda
@@ -49,7 +52,7 @@ class LaplaceLoss(PrivacyLoss):
 
     @property
     def solved_by_closed_form(self) -> bool:
-        return few(self.lam, self.count)
+        return self._sums is not None
 
     @property
     def largest(self) -> float:
@@ -78,11 +81,14 @@ class LaplaceLoss(PrivacyLoss):
         """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below; a few: `laplace_sums`."""
         if self.count.sum() == 1:
             return self.one_release(eps)
-        return self._sums.hockey_stick(eps) if few(self.lam, self.count) else None
+        return None if self._sums is None else self._sums.hockey_stick(eps)
 
     @cached_property
-    def _sums(self) -> LaplaceSums:
-        return LaplaceSums(self.lam, self.count, _ROUNDED)
+    def _sums(self) -> LaplaceSums | None:
+        """A few uses, in ball arithmetic, which is loaded for them only."""
+        from privloss.losses.closed.laplace_sums import LaplaceSums, few
+
+        return LaplaceSums(self.lam, self.count, _ROUNDED) if few(self.lam, self.count) else None
 
     def one_release(self, eps: float) -> tuple[float, float]:
         """log of bounds on delta(eps) of the first member alone."""

@@ -46,6 +46,10 @@ class Side:
     def classes(self) -> int:
         return self.steps[0].last + 1
 
+    @property
+    def reaches_up(self) -> bool:
+        return self.backward
+
     def finer(self) -> Side:
         return replace(self, steps=tuple(step.finer() for step in self.steps), _real={})
 

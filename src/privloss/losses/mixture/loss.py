@@ -120,9 +120,9 @@ class GaussianMixtureLoss(PrivacyLoss):
         return self.cut_at(trim)
 
     def rare_losses(self, rest: PrivacyLoss | None) -> RareLosses | None:
-        if self.flipped or self.trim is not None or len(self.rate) > _MOST_KINDS:
+        if self.trim is not None or len(self.rate) > _MOST_KINDS:
             return None
-        return RareLosses(self.rate, self.sigma, self.count, self._means, rest)
+        return RareLosses(self.rate, self.sigma, self.count, self._means, rest, self.flipped)
 
     def unsampled(self) -> GaussianLoss:
         return GaussianLoss(raised(float((self.count / self.sigma**2).sum()), 8 + len(self.rate)))

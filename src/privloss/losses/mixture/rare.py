@@ -27,21 +27,27 @@ _LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes ma
 
 @dataclass(frozen=True, eq=False)
 class RareLosses:
-    """Poisson samples of Gaussian noise (P against Q), and the rest of a plan."""
+    """Poisson samples of Gaussian noise, P against Q or `flipped`, and the rest of a plan in the same direction."""
 
     rates: Real
     sigmas: Real
     counts: Real
     means: tuple[Mean, Mean]
     rest: PrivacyLoss | None
+    flipped: bool = False
 
     def rough_epsilon(self, log_delta: float) -> float:
         """About the eps that belongs to delta; nan where the grid cannot tell."""
+        if self.flipped:
+            return math.nan
         delta = math.exp(max(log_delta, -700.0))
         return rough_epsilon(self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, delta)
 
     def rough_log_delta(self, eps: float) -> float:
         """About log delta(eps), or what the grid can tell of it."""
+        if self.flipped:  # no large losses: nearly normal
+            mean, spread = float(self.counts @ self.means[1].value), max(self._bulk(eps), 1e-300)
+            return -0.5 * ((eps - mean) / spread) ** 2 - 3.0
         with np.errstate(all="ignore"):
             grid, profile = rough_profile(
                 self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, 0.0, eps
@@ -65,8 +71,8 @@ class RareLosses:
             first, second = (mean.part(slice(i, i + 1)) for mean in self.means)
             steps.append(MarkedStep(float(rate), float(sigma), windows, (first, second), float(top)))
         back = None if self.rest is None else self.rest.reversed()
-        kinds = tuple(steps)
-        return Side(kinds, self.counts, self.rest, False, levels), Side(kinds, self.counts, back, True, levels)
+        kinds, there = tuple(steps), self.flipped
+        return Side(kinds, self.counts, self.rest, there, levels), Side(kinds, self.counts, back, not there, levels)
 
     def _levels(self, eps: float) -> Real:
         """Losses at the centres of the windows, from the bulk to well above eps."""
@@ -85,7 +91,7 @@ class RareLosses:
 
     def decisive(self, eps: float, log_delta: float) -> bool:
         """At about the tilt of a sum of normal shape, do losses above eps weigh in K?"""
-        if not 0 < eps < math.inf:
+        if self.flipped or not 0 < eps < math.inf:
             return False
         tilt = min(1.5 * -log_delta, 600.0) / eps
         heavy = 0.0

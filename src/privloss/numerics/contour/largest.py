@@ -156,7 +156,7 @@ def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitR
         if ahead.masses[j] < _NEGLIGIBLE:  # delta is at most the mass: kappa(0) = 1
             terms.append(_Bounded(0.0, float(forward.log_upper(j, np.zeros(1))[0]), False))
             continue
-        if j < forward.classes - 1 and ahead.negligible(j):
+        if ahead.negligible(j):
             terms.append(ahead.bounded(j, False))
             continue
         if j and back.negligible(j):
@@ -188,6 +188,8 @@ class _Plan:
     @classmethod
     def on(cls, side: Side, tilts: Real, eps: float, log_delta: float) -> _Plan:
         logs = side.guesses(np.append(tilts, 1e-9 * tilts[0]))
+        if not side.reaches_up:  # the last class has no moments
+            logs[-1, :-1] = np.inf
         sizes = logs[:, :-1] - tilts * eps - log_delta
         return cls(side, eps, log_delta, tilts, sizes, sizes + log_kappa(tilts), logs[:, -1] - log_delta)
 

@@ -260,6 +260,15 @@ def _moments_at_most(transform: Transform, eps: float, log_delta: float, tilts: 
     return bool(raised(k, 16, 1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margins[best])
 
 
+def moments_epsilon(transform: Transform, log_delta: float) -> float:
+    """The eps at which kappa(c) e^(K(c) - c eps) is delta, rounded up, for about the best c."""
+    spread = math.sqrt(max(transform.moments(0.0)[2], 1e-300))
+    tilts = np.geomspace(0.3, 60.0, 16) / spread
+    guesses = (np.array([transform.moments(float(c))[0] for c in tilts]) + log_kappa(tilts) - log_delta) / tilts
+    c = float(tilts[int(np.nanargmin(guesses))])
+    return kappa_bound_epsilon(c, float(transform.log_mgf_upper(np.array([c]))[0]), log_delta)
+
+
 def moments_upper(transform: Transform, eps: float) -> float:
     """log of kappa(c) e^(K(c) - c eps) at about the best c, at most 0."""
     if not 0 < eps < math.inf:

@@ -75,6 +75,10 @@ class Side(Protocol):
     @property
     def classes(self) -> int: ...
 
+    @property
+    def reaches_up(self) -> bool:
+        """Whether the last class can be bounded at tilts c > 0: it has no largest loss, but perhaps a least."""
+
     def guesses(self, c: Real) -> Real:
         """log T_j at real points c, (classes, len(c)): for searching only."""
 
