@@ -43,6 +43,7 @@ DEFAULT_WIDTH = 1e-10
 _ALONE = 1e-14  # of one point, unless told otherwise: the last digits cost little
 _FIRST, _ROUNDS = 16, 14
 _FARTHEST = 700.0  # epsilon
+_CORNER = (0.0, 1e-7, 2e-7, 1e-4, 2e-4, 1e-2)  # how far before the largest loss d is asked
 _CLOSEST = 1e-9  # points nearer to one another than this tell nothing new
 _TOGETHER = 256  # rates compared with all points at once
 
@@ -103,6 +104,8 @@ class _Profile:
 
     def __init__(self, worst: WorstNeighbours, rest: float) -> None:
         self.curve, self.rest = exact.DeltaCurve(worst), rest
+        known = worst.curve.empty and bool(worst.loss.parts)
+        self.end = max(worst.loss.largest, worst.loss.reversed().largest) if known else math.inf
         self.seen: dict[float, tuple[float, float]] = {}
 
     def ask(self, wishes: Iterable[tuple[float, float]]) -> None:
@@ -129,6 +132,8 @@ class _Profile:
         least = float(rates[rates > 0].min()) if np.any(rates > 0) else 0.0
         last = min(math.log(1 / least), _FARTHEST) if least > 0 else _FARTHEST  # beyond, 1 - u a < 0
         self.ask((last * (k / _FIRST) ** 2, 0.0) for k in range(_FIRST + 1))
+        if 0 < self.end < _FARTHEST:  # at a largest loss with mass d has a corner
+            self.ask((self.end * (1 - short), 0.0) for short in _CORNER)
         lower = upper = np.zeros_like(rates)
         for turn in range(_ROUNDS + 1):
             eps, low, high = self.points()

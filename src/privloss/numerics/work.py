@@ -20,7 +20,7 @@ from contextvars import ContextVar
 
 from privloss.numerics.contour.transform import TooExpensive
 
-DEFAULT_WORK = 200_000_000  # evaluations: about ten seconds
+DEFAULT_WORK = 2_000_000_000  # evaluations: about ten seconds of one idle core
 _left: ContextVar[float] = ContextVar("left", default=float("inf"))
 
 
