@@ -38,7 +38,7 @@ from privloss.numerics.bound import Bound, Bounds
 
 _BITS = 96  # to start with, and log2 of the uses more
 _RAISES = 4  # times the precision is doubled
-_ENOUGH = 1e-13  # relative width that needs no second method
+_ENOUGH, _ENOUGH_SPLIT = 1e-13, 2e-10  # relative width that needs no second method
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class _Finder:
                 continue
             if best is None or end < best[2]:
                 best = use, bounds, end
-            if end - below <= _ENOUGH * end or use["method"] in ("sum", "residues", "threshold"):
+            if end - below <= _enough(use) * end or use["method"] in ("sum", "residues", "threshold"):
                 break
         if best is None:
             raise Rejected("no method reaches this plan")
@@ -306,11 +306,15 @@ class _Finder:
                 continue
             if best is None or high.upper() < best[2].upper():
                 best = use, low, high
-            if high - low <= _ENOUGH * high:
+            if high - low <= _enough(use) * high:
                 break
         if best is None:
             raise Rejected("no method reaches this plan")
         return best
+
+
+def _enough(use: Use) -> float:
+    return _ENOUGH_SPLIT if use["method"] == "split" else _ENOUGH
 
 
 def _same(steps: Steps, others: Steps) -> bool:
