@@ -1,35 +1,39 @@
 """Choosing windows, lines and quadratures of a split by the largest loss, in floating point: any choice is sound.
 
-Windows, tilts and periods are those of the floating-point engine; heights of cuts and steps of quadratures are found
+The windows are those of the floating-point engine. Tilts, periods, heights of cuts and steps of quadratures are found
 with rough views of the checker's own bounds.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from privloss.certificates.balls import MOST_NODES, Rejected, Use
-from privloss.certificates.pairs.base import Steps
+from privloss.certificates.pairs.base import Steps, Triple
 from privloss.losses.mixture.loss import GaussianMixtureLoss
-from privloss.numerics.contour.largest import Bounded, Read, Residues, draw
-from privloss.numerics.contour.transform import TooExpensive
+from privloss.losses.mixture.windows import at_losses
+from privloss.numerics.contour.transform import log_kappa
 from privloss.numerics.floats import Real
 
 _ANGLES = np.array([0.03, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.25, 1.5])[:, None]
+_TILTS = np.geomspace(0.1, 150.0, 44)  # of c eps
+_REACH = 18.0  # widths from a window's centre to its end
 _CELLS = 160
+_POINTS = 700  # of a grid over outcomes
 _GOAL = 30.0  # nats by which every error stays below delta
 _FEW = 8.0  # nats of what is only bounded
 _ROOM = 4.0  # nats to spare
-_AROUND = 70.0  # nats by which a strip may be heavier than the axis
 _MULTIPLES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024.0])
-_HIGHER, _TRIES = 1.12, 60  # of a cut that is too low
+_HIGHER, _TRIES = 1.1, 80  # of a cut that is too low
 _MOST_PRODUCTS = 60_000_000
+_NEVER = 1e300
+_MORE = 5  # windows
 
 
 @dataclass(frozen=True)
@@ -47,66 +51,91 @@ class Ask:
 
 
 @dataclass(frozen=True, eq=False)
-class PartModel:
-    """A part of marked outcomes in doubles; outcomes in units of the noise."""
+class Kind:
+    """One kind of step in doubles, outcomes in units of the noise."""
 
     rate: float
     shift: float
+    times: int
     centre: Real
     width: Real
+    top: float
+
+    @property
+    def use(self) -> Use:
+        return {"centres": self.centre.tolist(), "widths": self.width.tolist(), "reach": _REACH, "top": self.top}
+
+    def parts(self, j: int) -> list[tuple[str, PartModel]]:
+        own = PartModel(self, j, j - 1 if j else None)
+        return [("below", PartModel(self, j - 1, None)), ("own", own)] if j else [("own", own)]
+
+
+@dataclass(frozen=True, eq=False)
+class PartModel:
+    """A part of marked outcomes in doubles."""
+
+    kind: Kind
     high: int
     low: int | None
-    _views: dict[tuple[bool, float], View] = field(default_factory=dict, repr=False)
+
+    @property
+    def end(self) -> float:
+        kind = self.kind
+        return float(kind.centre[self.high] + _REACH * kind.width[self.high]) if self.high < len(kind.centre) else kind.top
 
     def log_ratio(self, y: Real) -> Real:
-        return np.asarray(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + self.shift * (y - self.shift / 2)))
+        rate, shift = self.kind.rate, self.kind.shift
+        return np.asarray(np.logaddexp(math.log1p(-rate), math.log(rate) + shift * (y - shift / 2)))
 
-    def log_density(self, y: Real, power: float) -> Real:
-        """log of phi r^power w."""
-        total = -0.5 * y * y - 0.5 * math.log(2 * math.pi) + power * self.log_ratio(y)
-        for i in range(self.high, len(self.centre)):
-            total = total + log_ndtr((self.centre[i] - y) / self.width[i])
+    def log_plain(self, y: Real) -> Real:
+        """log of phi w."""
+        centre, width = self.kind.centre, self.kind.width
+        total = -0.5 * y * y - 0.5 * math.log(2 * math.pi)
+        for i in range(self.high, len(centre)):
+            total = total + log_ndtr((centre[i] - y) / width[i])
         if self.low is not None:
-            total = total + log_ndtr((y - self.centre[self.low]) / self.width[self.low])
+            total = total + log_ndtr((y - centre[self.low]) / width[self.low])
         return np.asarray(total)
 
-    def view(self, backward: bool, c: float) -> View:
-        key = backward, c
-        if key not in self._views:
-            self._views[key] = View.of(self, Ask(backward, c, 0.0, 90.0))
-        return self._views[key]
-
-    def span(self, ask: Ask) -> tuple[float, float]:
-        """Where the nodes must lie."""
-        y = self.grid
-        logs = self.log_density(y, ask.power)
-        least = float(logs.max()) - ask.nats - _ROOM
-        inside = np.nonzero(logs > least)[0]
-        first = float(y[max(inside[0] - 1, 0)])
-        if self.low is not None:  # to the left of all nodes phi is bounded by 1
-            passed = log_ndtr((y - self.centre[self.low]) / self.width[self.low])
-            low = passed + (math.log1p(-self.rate) if ask.backward else self.log_ratio(y)) * ask.power
-            first = min(first, float(y[max(int(np.argmax(low > least)) - 1, 0)]))
-        return first, float(y[min(inside[-1] + 1, len(y) - 1)])
-
     @cached_property
-    def grid(self) -> Real:
-        return np.linspace(-30.0, 60.0 + float(self.centre[-1]), 6000)
+    def grid(self) -> tuple[Real, Real, Real]:
+        """Outcomes, log r and log of phi w there."""
+        low = -16.0 if self.low is None else float(self.kind.centre[self.low] - 22 * self.kind.width[self.low])
+        y = np.linspace(low, self.end, _POINTS)
+        return y, self.log_ratio(y), self.log_plain(y)
+
+    def log_totals(self, powers: Real) -> tuple[Real, Real]:
+        """log of the transform at real points, and of the integrand at the end over it."""
+        y, log_r, plain = self.grid
+        logs = np.multiply.outer(powers, log_r) + plain
+        top = logs.max(axis=1)
+        total = top + np.log(np.exp(logs - top[:, None]).sum(axis=1)) + math.log(y[1] - y[0])
+        return total, logs[:, -1] - total
+
+    def span(self, ask: Ask) -> float:
+        """Where the nodes must begin."""
+        y, log_r, plain = self.grid
+        logs = ask.power * log_r + plain
+        least = float(logs.max()) - ask.nats - _ROOM
+        first = int(np.argmax(logs > least))
+        if self.low is not None:  # to the left of all nodes phi is bounded by 1
+            passed = log_ndtr((y - self.kind.centre[self.low]) / self.kind.width[self.low])
+            passed = passed + (math.log1p(-self.kind.rate) if ask.backward else log_r) * ask.power
+            first = min(first, int(np.argmax(passed > least)))
+        return float(y[max(first - 1, 0)])
 
     def use(self, asks: list[Ask], bend: float | None) -> Use:
         """Nodes that serve all that is asked."""
-        spans = [self.span(ask) for ask in asks]
-        low, high = min(s[0] for s in spans), max(s[1] for s in spans)
-        cost = np.zeros(len(_ANGLES))
-        lift = _ANGLES[:, 0] / self.shift
+        low = min(self.span(ask) for ask in asks)
+        lift, cost = _ANGLES[:, 0] / self.kind.shift, np.full(len(_ANGLES), 1.0)
         for ask in asks:
-            view = View.of(self, ask)
-            short = view.carried(ask.t) - view.log_total + ask.nats + _ROOM
-            cost = np.maximum(cost, short)
+            view = View(self, ask.backward, ask.c, low)
+            cost = np.maximum(cost, view.carried(ask.t) - view.log_total + ask.nats + _ROOM)
+            cost = np.maximum(cost, lift * view.slope(ask.t) + view.log_end - view.log_total + ask.nats + _ROOM)
         h = 2 * math.pi * lift / cost
         best = int(np.argmax(h))
-        use: Use = {"h": min(float(h[best]), 0.5), "v": float(lift[best]), "from": low}
-        use["nodes"] = math.ceil((high - low) / use["h"]) + 2
+        use: Use = {"h": min(float(h[best]), 0.5), "v": float(lift[best])}
+        use["nodes"] = math.ceil((self.end - low) / use["h"]) + 1
         if bend is not None:
             use["bend"] = bend
         if use["nodes"] > MOST_NODES:
@@ -114,52 +143,72 @@ class PartModel:
         return use
 
 
-@dataclass(frozen=True, eq=False)
 class View:
     """Cells of a part at one tilt; arrays (angles, cells)."""
 
-    part: PartModel
-    backward: bool
-    log_total: float
-    log_size: Real
-    arg: Real  # at the edges
-    layers: tuple[Real, Real]  # heights over the total, and widths
-
-    @classmethod
-    def of(cls, part: PartModel, ask: Ask) -> View:
-        power = ask.power
-        low, high = part.span(replace(ask, nats=ask.nats + _AROUND))
-        y = np.linspace(low, high, _CELLS + 1)
-        step = (high - low) / _CELLS
-        log_total = float(np.logaddexp.reduce(part.log_density(y, power))) + math.log(step)
-        log_hit = math.log(part.rate) + part.shift * (y - part.shift / 2)
-        hit = np.exp(np.minimum(log_hit, 600.0))
-        real, imag = 1 - part.rate + hit * np.cos(_ANGLES), hit * np.sin(_ANGLES)
-        lift = _ANGLES / part.shift
+    def __init__(self, part: PartModel, backward: bool, c: float, low: float) -> None:
+        self.part, kind = part, part.kind
+        self.power = -c if backward else c + 1
+        self.y = y = np.linspace(low, part.end, _CELLS + 1)
+        step = float(y[1] - y[0])
+        total, end = part.log_totals(np.array([self.power]))
+        self.log_total, self.log_end = float(total[0]), float(total[0] + end[0])
+        self.log_r = part.log_ratio(y)
+        self.log_hit = math.log(kind.rate) + kind.shift * (y - kind.shift / 2)
+        hit = np.exp(np.minimum(self.log_hit, 600.0))
+        real, imag = 1 - kind.rate + hit * np.cos(_ANGLES), hit * np.sin(_ANGLES)
+        self.lift = _ANGLES / kind.shift
         near = np.where(y[:-1] > 0, y[:-1], np.where(y[1:] < 0, y[1:], 0.0))
-        size = 0.5 * lift**2 - 0.5 * near**2 - 0.5 * math.log(2 * math.pi) + math.log(step)
-        moduli = power * (np.log(np.hypot(real, imag))[:, :-1] if ask.backward else part.log_ratio(y)[None, 1:])
-        size = size + moduli
-        for i in [*range(part.high, len(part.centre)), *([] if part.low is None else [part.low])]:
-            growth = 0.5 * (lift / part.width[i]) ** 2
-            away = (y - part.centre[i]) / part.width[i]
+        size = 0.5 * self.lift**2 - 0.5 * near**2 - 0.5 * math.log(2 * math.pi) + math.log(step)
+        size = size + self.power * (np.log(np.hypot(real, imag))[:, :-1] if backward else self.log_r[None, 1:])
+        for i in [*range(part.high, len(kind.centre)), *([] if part.low is None else [part.low])]:
+            growth = 0.5 * (self.lift / kind.width[i]) ** 2
+            away = (y - kind.centre[i]) / kind.width[i]
             through, held = log_ndtr(-away)[:-1], log_ndtr(away)[1:]
             if i == part.low:
                 through, held = held, through
             size = size + np.minimum(growth + through, np.logaddexp(0.0, growth + held))
-        layers = part_layers(part, power, y, log_total) if part.low is None else (np.zeros(1), np.zeros(1))
-        return cls(part, ask.backward, log_total, size, np.arctan2(imag, real), layers)
+        self.log_size, self.arg = size, np.arctan2(imag, real)
 
     def carried(self, turn: float) -> Real:
         """log of the integral over |..| e^(turn arg), for every angle."""
         arg = self.arg[:, 1:] if turn > 0 else self.arg[:, :-1]
         return np.asarray(np.logaddexp.reduce(self.log_size + turn * arg, axis=1))
 
+    def slope(self, t: float) -> Real:
+        """How fast the integrand may grow upwards from the end, for every angle."""
+        part, kind = self.part, self.part.kind
+        found = 0.5 * self.lift + t * kind.shift * min(math.exp(min(self.log_hit[-1], 0.0)) / (1 - kind.rate), 1.0)
+        for i in [*range(part.high, len(kind.centre)), *([] if part.low is None else [part.low])]:
+            away = (part.end - kind.centre[i]) / kind.width[i] * (-1 if i == part.low else 1)
+            closed = 0.5 * (self.lift / kind.width[i]) ** 2 + log_ndtr(away) > math.log(0.1)
+            found = found + np.where(closed, 0.5 * self.lift / kind.width[i] ** 2, 0.0)
+        return np.asarray(found[:, 0])
+
+    @cached_property
+    def layers(self) -> tuple[Real, Real]:
+        """Boxes below the density of the loss: heights over the total, and widths."""
+        kind, y, log_r, power = self.part.kind, self.y, self.log_r, self.power + 1
+        if self.part.low is not None:
+            return np.zeros(1), np.zeros(1)
+        size = -0.5 * np.maximum(y[:-1] ** 2, y[1:] ** 2) - 0.5 * math.log(2 * math.pi) - self.log_hit[1:]
+        size = size - math.log(kind.shift) + np.minimum(power * log_r[:-1], power * log_r[1:])
+        for i in range(self.part.high, len(kind.centre)):
+            size = size + log_ndtr((kind.centre[i] - y[1:]) / kind.width[i])
+        lows = np.exp(size - self.log_total)
+        peak = int(np.argmax(lows))
+        lows[peak:] = np.minimum.accumulate(lows[peak:])
+        lows[: peak + 1] = np.minimum.accumulate(lows[: peak + 1][::-1])[::-1]
+        levels = np.sort(lows)[::-1]
+        left = np.searchsorted(lows[: peak + 1], levels, side="left")
+        right = peak + np.searchsorted(-lows[peak:], -levels, side="right")
+        return levels - np.append(levels[1:], 0.0), log_r[right] - log_r[left]
+
     def fallen(self, t: float) -> tuple[float, float]:
         """log of the bound on all heights from t on, over the value at c; and the lift that shows it."""
         falls = self.carried(-t) - self.log_total
         best = int(np.argmin(falls))
-        log, lift = min(float(falls[best]), 0.0), float(_ANGLES[best, 0]) / self.part.shift
+        log, lift = min(float(falls[best]), 0.0), float(self.lift[best, 0])
         heights, widths = self.layers
         gaps = np.maximum(widths[None, :] - 2 / (_MULTIPLES[:, None] * t), 0.0)
         deficit = np.minimum(gaps @ heights, 1.0)
@@ -167,148 +216,188 @@ class View:
         return min(log, 0.5 * math.log1p(-min(gain, 1 - 1e-15))), lift
 
 
-def part_layers(part: PartModel, power: float, y: Real, log_total: float) -> tuple[Real, Real]:
-    """Boxes below the density of the loss, widest last."""
-    log_r = part.log_ratio(y)
-    log_hit = math.log(part.rate) + part.shift * (y - part.shift / 2)
-    size = -0.5 * np.maximum(y[:-1] ** 2, y[1:] ** 2) - 0.5 * math.log(2 * math.pi) - log_hit[1:] - math.log(part.shift)
-    size = size + np.minimum((power + 1) * log_r[:-1], (power + 1) * log_r[1:])
-    for i in range(part.high, len(part.centre)):
-        size = size + log_ndtr((part.centre[i] - y[1:]) / part.width[i])
-    lows = np.exp(size - log_total)
-    peak = int(np.argmax(lows))
-    lows[peak:] = np.minimum.accumulate(lows[peak:])
-    lows[: peak + 1] = np.minimum.accumulate(lows[: peak + 1][::-1])[::-1]
-    levels = np.sort(lows)[::-1]
-    left = np.searchsorted(lows[: peak + 1], levels, side="left")
-    right = peak + np.searchsorted(-lows[peak:], -levels, side="right")
-    heights = levels - np.append(levels[1:], 0.0)
-    return heights, log_r[right] - log_r[left]
+class _TooLow(Rejected):
+    """The last class falls below eps: more windows are needed."""
 
 
 def split(steps: Steps, eps: float, log_delta: float) -> Use:
-    """All parameters; `Rejected` where the engine finds no lines."""
-    found = [_hit(pair.triples) for pair, _ in steps]
-    if not eps > 0 or any(hit is None for hit in found):
+    """All parameters; `Rejected` where there are none."""
+    for more in range(_MORE):
+        try:
+            return _split(_kinds(steps, eps, log_delta, more), eps, log_delta)
+        except _TooLow:
+            continue
+    raise Rejected("no windows serve")
+
+
+def _split(kinds: list[Kind], eps: float, log_delta: float) -> Use:
+    use: Use = {"method": "split", "steps": {str(i): kind.use for i, kind in enumerate(kinds)}, "classes": []}
+    products = 0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for j in range(len(kinds[0].centre) + 1):
+            made = _Class(kinds, j, eps, log_delta).made()
+            use["classes"].append(made)
+            quads = [quad for parts in made["steps"].values() for quad in parts.values()]
+            products += made.get("N", 1) * sum(quad["nodes"] for quad in quads)
+            if products > _MOST_PRODUCTS:
+                raise Rejected("too much work")
+    return use
+
+
+def _kinds(steps: Steps, eps: float, log_delta: float, more: int) -> list[Kind]:
+    """Windows around the losses that the engine proposes, and some more above."""
+    if not eps > 0 or not all(_is_hit(pair.triples) for pair, _ in steps):
         raise Rejected("not a sample of Gaussian noise")
-    rates, shifts = (np.array([hit[i] for hit in found if hit is not None]) for i in (0, 1))
+    rates, shifts = (np.array([float(pair.triples[1][i].mid()) for pair, _ in steps]) for i in (0, 1))
     counts = np.array([float(times) for _, times in steps])
     rare = GaussianMixtureLoss(rates, 1 / shifts, counts).rare_losses(None)
     if rare is None:
         raise Rejected("too many kinds of steps")
-    try:
-        reading = draw(rare, eps, log_delta)
-    except TooExpensive as problem:
-        raise Rejected(str(problem)) from None
-    windows = [step.windows for step in rare.sides(eps, log_delta)[0].steps]
-    kinds = [
-        _Kind(float(q), float(s), int(n), w.centre * s, w.width * s)
-        for q, s, n, w in zip(rates, shifts, counts, windows, strict=True)
-    ]
-    use: Use = {"method": "split", "steps": {}, "classes": []}
-    for i, kind in enumerate(kinds):
-        use["steps"][str(i)] = {"centres": kind.centre.tolist(), "widths": kind.width.tolist()}
-    residues, products = False, 0
-    for term in reading.terms:
-        if isinstance(term, Residues):
-            residues = True
-            continue
-        maker = _Class(kinds, len(use["classes"]), eps, log_delta)
-        made = maker.bounded(term, residues) if isinstance(term, Bounded) else maker.read(term)
-        residues = False
-        use["classes"].append(made)
-        quads = [quad for parts in made["steps"].values() for quad in parts.values()]
-        products += made.get("N", 1) * sum(quad["nodes"] for quad in quads)
-    if products > _MOST_PRODUCTS:
-        raise Rejected("too much work")
-    return use
+    side, found = rare.sides(eps, log_delta)[0], []
+    levels = np.append(side.levels, side.levels[-1] * 2.0 ** np.arange(1, more + 1))
+    for (_, times), rate, shift, step in zip(steps, rates, shifts, side.steps, strict=True):
+        windows = at_losses(float(rate), 1 / float(shift), levels)
+        centre, width = windows.centre * shift, windows.width * shift
+        top = max(step.top * shift, float(centre[-1] + (_REACH + 1) * width[-1]), 2 * float(shift))
+        found.append(Kind(float(rate), float(shift), times, centre, width, top))
+    return found
 
 
-def _hit(triples: Any) -> tuple[float, float] | None:
-    """Rate and distance of (1-q) N(0) + q N(s) against N(0)."""
-    if len(triples) != 2 or any(b != 0 for *_, b in triples) or triples[0][1] != 0 or not triples[1][1] > 0:
-        return None
-    return float(triples[1][0].mid()), float(triples[1][1].mid())
+def _is_hit(triples: Sequence[Triple]) -> bool:
+    """(1-q) N(0) + q N(s) against N(0)."""
+    return len(triples) == 2 and all(b == 0 for *_, b in triples) and bool(triples[0][1] == 0) and triples[1][1] > 0
 
 
 @dataclass(frozen=True, eq=False)
-class _Kind:
-    rate: float
-    shift: float
-    times: int
-    centre: Real
-    width: Real
+class _Tilts:
+    """One side of a class: log T_j at tilts, over delta."""
 
-    def parts(self, j: int) -> list[tuple[str, PartModel]]:
-        own = PartModel(self.rate, self.shift, self.centre, self.width, j, j - 1 if j else None)
-        below = PartModel(self.rate, self.shift, self.centre, self.width, j - 1, None)
-        return [("below", below), ("own", own)] if j else [("own", own)]
+    backward: bool
+    at: float  # eps, or -eps
+    c: Real  # 0 first
+    sizes: Real  # log T_j(c) - c at - log delta
+    bounds: Real  # with log kappa
+    ends: Real  # the worst of integrands at the ends, over their integrals
+
+    @cached_property
+    def height(self) -> Real:
+        """What must cancel on a line, in nats."""
+        return np.asarray(np.maximum(self.sizes - np.log1p(self.c), 0.0))
+
+    @cached_property
+    def places(self) -> list[tuple[float, int, float, int, int]]:
+        """(cost, line, period, left, right)."""
+        found = []
+        fine = np.nonzero(self.ends < -_FEW - 2 * _ROOM)[0]
+        for i in fine:
+            if i == 0 or self.ends[i] > -_GOAL - self.height[i] - 2 * _ROOM:
+                continue
+            left, right = fine[fine < i], fine[fine > i]
+            if not len(right) or not len(left):
+                continue
+            need_left = np.maximum(self.bounds[left] + _GOAL, 0.5) / (self.c[i] - self.c[left])
+            need_right = np.maximum(self.bounds[right] + _GOAL, 0.5) / (self.c[right] - self.c[i])
+            period = max(float(need_left.min()), float(need_right.min()))
+            cost = period * (1 + float(self.height[i]) / _GOAL) ** 2
+            found.append((cost, int(i), period, int(left[np.argmin(need_left)]), int(right[np.argmin(need_right)])))
+        return sorted(found)
+
+    @property
+    def negligible(self) -> float | None:
+        fine = (self.bounds < -_GOAL) & (self.ends < -_FEW - 2 * _ROOM)
+        return float(self.c[int(np.argmax(fine))]) if np.any(fine) else None
 
 
 class _Class:
     """The parameters of one class."""
 
-    def __init__(self, kinds: list[_Kind], j: int, eps: float, log_delta: float) -> None:
+    def __init__(self, kinds: list[Kind], j: int, eps: float, log_delta: float) -> None:
         self.kinds, self.j, self.eps, self.log_delta = kinds, j, eps, log_delta
         self.parts = [kind.parts(j) for kind in kinds]
+        self.last = j == len(kinds[0].centre)
 
-    def log_value(self, backward: bool, c: float, falls: list[list[float]] | None = None) -> float:
-        """log T_j(c), or of a bound if the parts have fallen."""
-        base = rise = 0.0
-        for i, (kind, parts) in enumerate(zip(self.kinds, self.parts, strict=True)):
-            logs = [part.view(backward, c).log_total for _, part in parts]
-            logs = logs if falls is None else [x + y for x, y in zip(logs, falls[i], strict=True)]
-            if len(logs) == 1:
-                base += kind.times * logs[0]
-                continue
-            base += kind.times * logs[0]
-            rise += kind.times * float(np.logaddexp(0.0, logs[1] - logs[0]))
-        if not self.j:
-            return base
-        return base + (rise if rise > 30 else math.log(max(math.expm1(rise), 1e-320)))
+    def made(self) -> Use:
+        ahead = self.tilts(False)
+        c = ahead.negligible
+        if c is not None:
+            return {"read": "negligible", "c": c, **self.quads([Ask(False, c, 0.0, _FEW)], None)}
+        places = [(*place, ahead) for place in ahead.places[:1]]
+        if self.j:
+            back = self.tilts(True)
+            c = back.negligible
+            if c is not None:
+                return {"read": "residues", "c": c, **self.quads([Ask(True, c, 0.0, _FEW), *self.masses(ahead)], None)}
+            places += [(*place, back) for place in back.places[:1]]
+        if self.last:
+            raise _TooLow("the last class falls below eps")
+        if not places:
+            raise Rejected("no line for a class")
+        _, i, period, left, right, side = min(places, key=lambda place: place[0])
+        return self.line(side, i, period, left, right, ahead)
 
-    def bounded(self, term: Bounded, residues: bool) -> Use:
-        """A Chernoff bound; with residues before it, of what remains."""
-        asks = [Ask(term.backward, term.c, 0.0, _FEW)]
-        if residues:
-            asks += [self._mass(False), self._mass(True)]
-        return {"read": "residues" if residues else "negligible", "c": term.c, **self._quads(asks, None)}
+    def tilts(self, backward: bool) -> _Tilts:
+        c = np.append(0.0, _TILTS / self.eps)
+        if self.last and not backward:
+            c = c[:1]
+        powers = -c if backward else c + 1
+        base, rise, ends = np.zeros_like(c), np.zeros_like(c), np.full_like(c, -np.inf)
+        for kind, parts in zip(self.kinds, self.parts, strict=True):
+            logs, at_end = zip(*(part.log_totals(powers) for _, part in parts), strict=True)
+            base = base + kind.times * logs[0]
+            if self.j:
+                rise = rise + kind.times * np.logaddexp(0.0, logs[1] - logs[0])
+            ends = np.maximum(ends, at_end[0] + math.log(kind.times))
+            ends = ends if self.last else np.maximum(ends, at_end[-1])
+        total = base if not self.j else base + log_expm1(rise)
+        at = -self.eps if backward else self.eps
+        sizes = total - c * at - self.log_delta + (self.eps if backward else 0.0)
+        sizes = np.where(np.isnan(sizes), _NEVER, sizes)
+        return _Tilts(backward, at, c, sizes, sizes + np.append(0.0, log_kappa(c[1:])), ends)
 
-    def _mass(self, backward: bool) -> Ask:
-        over = self.log_value(backward, 0.0) - self.log_delta + (self.eps if backward else 0.0)
-        return Ask(backward, 0.0, 0.0, _GOAL + max(over, 0.0))
+    def masses(self, ahead: _Tilts) -> list[Ask]:
+        nats = _GOAL + max(float(ahead.sizes[0]), 0.0)
+        return [Ask(False, 0.0, 0.0, nats), Ask(True, 0.0, 0.0, nats)]
 
-    def read(self, term: Read) -> Use:
-        line, back = term.line, term.backward
-        at, level = (-self.eps, self.log_delta - self.eps) if back else (self.eps, self.log_delta)
-        height = self.log_value(back, line.c) - line.c * at - level - math.log1p(line.c)
-        count, bends = self._cut(back, line.c, line.step, len(line.t), at, level)
-        asks = [Ask(back, line.c, count * line.step, _GOAL + max(height, 0.0))]
-        left, right = (float(x) for x in line.image_points)
-        asks += [Ask(back, point, 0.0, _FEW) for point in (left, right)]
-        if back:
-            asks += [self._mass(False), self._mass(True)]
-        use: Use = {"read": "backward" if back else "forward", "c": line.c, "L": 2 * math.pi / line.step, "N": count}
-        return {**use, "left": left, "right": right, **self._quads(asks, bends)}
+    def line(self, side: _Tilts, i: int, period: float, left: int, right: int, ahead: _Tilts) -> Use:
+        c, step, back = float(side.c[i]), 2 * math.pi / period, side.backward
+        count, bends = self.cut(side, i, step)
+        asks = [Ask(back, c, count * step, _GOAL + float(side.height[i]))]
+        asks += [Ask(back, float(side.c[k]), 0.0, _FEW) for k in (left, right)]
+        asks += self.masses(ahead) if back else []
+        use: Use = {"read": "backward" if back else "forward", "c": c, "L": period, "N": count}
+        return {**use, "left": float(side.c[left]), "right": float(side.c[right]), **self.quads(asks, bends)}
 
-    def _cut(self, back: bool, c: float, step: float, guess: int, at: float, level: float) -> tuple[int, list[list[float]]]:
+    def cut(self, side: _Tilts, i: int, step: float) -> tuple[int, list[list[float]]]:
         """How many nodes, and the lifts that show that nothing is missing beyond."""
-        t = 0.6 * guess * step
+        c = float(side.c[i])
+        ask = Ask(side.backward, c, 0.0, 90.0)
+        views = [[View(part, side.backward, c, part.span(ask)) for _, part in parts] for parts in self.parts]
+        t = 6.0 * step
         for _ in range(_TRIES):
-            views = [[part.view(back, c).fallen(t) for _, part in parts] for parts in self.parts]
-            log = self.log_value(back, c, [[fall for fall, _ in found] for found in views])
-            if log - c * at - math.log(math.pi * t) + _GOAL - level < 0:
-                return math.ceil(t / step) + 1, [[lift for _, lift in found] for found in views]
+            falls = [[view.fallen(t) for view in each] for each in views]
+            base = rise = 0.0
+            for kind, each, found in zip(self.kinds, views, falls, strict=True):
+                logs = [view.log_total + fall for view, (fall, _) in zip(each, found, strict=True)]
+                base += kind.times * logs[0]
+                rise += kind.times * float(np.logaddexp(0.0, logs[1] - logs[0])) if self.j else 0.0
+            total = base if not self.j else base + float(log_expm1(np.array(rise)))
+            level = self.log_delta + c * side.at - (self.eps if side.backward else 0.0)
+            if total - level - math.log(math.pi * t) < -_GOAL:
+                return math.ceil(t / step) + 1, [[lift for _, lift in found] for found in falls]
             t *= _HIGHER
         raise Rejected("the line does not fall")
 
-    def _quads(self, asks: list[Ask], bends: list[list[float]] | None) -> Use:
+    def quads(self, asks: list[Ask], bends: list[list[float]] | None) -> Use:
         steps = {}
         for i, (kind, parts) in enumerate(zip(self.kinds, self.parts, strict=True)):
-            more = math.log(kind.times)
             quads = {}
             for k, (name, part) in enumerate(parts):
-                wanted = [Ask(a.backward, a.c, a.t, a.nats + (more if name == "below" or not self.j else 3.0)) for a in asks]
+                more = math.log(kind.times) if name == "below" or not self.j else 3.0
+                wanted = [replace(ask, nats=ask.nats + more) for ask in asks]
                 quads[name] = part.use(wanted, None if bends is None else bends[i][k])
             steps[str(i)] = quads
         return {"steps": steps}
+
+
+def log_expm1(x: Real) -> Real:
+    return np.asarray(np.where(x > 30.0, x, np.log(np.maximum(np.expm1(np.minimum(x, 30.0)), 1e-320))))

@@ -44,7 +44,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Bounded:
+class _Bounded:
     """A class far below delta: at most kappa(c) e^(K(c) - c eps), nothing from below."""
 
     c: float
@@ -59,7 +59,7 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Read:
+class _Read:
     """A class on a line."""
 
     line: Line
@@ -75,7 +75,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Residues:
+class _Residues:
     """T_j(0) - e^eps T_j(-1)."""
 
     here: tuple[float, float]
@@ -93,7 +93,7 @@ class Residues:
 class SplitReading:
     """All classes; reads many eps near the one it was drawn for."""
 
-    terms: tuple[Bounded | Read | Residues, ...]
+    terms: tuple[_Bounded | _Read | _Residues, ...]
     reference: float
     eps: float
     nodes: int
@@ -136,27 +136,27 @@ def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitR
     """`log_delta` is about the log of delta(eps)."""
     tilts = np.geomspace(_LEAST / eps, _MOST / eps, _TILTS)
     plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
-    terms: list[Bounded | Read | Residues] = []
+    terms: list[_Bounded | _Read | _Residues] = []
     nodes = 0
     for j in range(forward.classes):
         ahead, back = plans
         if ahead.masses[j] < _NEGLIGIBLE:  # delta is at most the mass: kappa(0) = 1
-            terms.append(Bounded(0.0, float(forward.log_upper(j, np.zeros(1))[0]), False))
+            terms.append(_Bounded(0.0, float(forward.log_upper(j, np.zeros(1))[0]), False))
             continue
         if j < forward.classes - 1 and ahead.negligible(j):
             terms.append(ahead.bounded(j, False))
             continue
         if j and back.negligible(j):
-            terms += [Residues(forward.mass(j), backward.mass(j)), back.bounded(j, True)]
+            terms += [_Residues(forward.mass(j), backward.mass(j)), back.bounded(j, True)]
             continue
         if j == forward.classes - 1:
             raise TooExpensive("the last class falls below eps")
         use_back = j > 0 and back.cost(j) < ahead.cost(j)
         if use_back:
-            terms.append(Residues(forward.mass(j), backward.mass(j)))
+            terms.append(_Residues(forward.mass(j), backward.mass(j)))
         line = (back if use_back else ahead).drawn(j)
         nodes += len(line.t)
-        terms.append(Read(line, use_back))
+        terms.append(_Read(line, use_back))
     return SplitReading(tuple(terms), log_delta, eps, nodes)
 
 
@@ -181,9 +181,9 @@ class _Plan:
     def negligible(self, j: int) -> bool:
         return bool(self.bounds[j].min() < _NEGLIGIBLE)
 
-    def bounded(self, j: int, backward: bool) -> Bounded:
+    def bounded(self, j: int, backward: bool) -> _Bounded:
         c = float(self.tilts[int(np.argmax(self.bounds[j] < _NEGLIGIBLE))])  # the smallest that is enough
-        return Bounded(c, float(self.side.log_upper(j, np.array([c]))[0]), backward)
+        return _Bounded(c, float(self.side.log_upper(j, np.array([c]))[0]), backward)
 
     def cost(self, j: int) -> float:
         """The period, and what must cancel: the integrand over delta at the saddle."""
