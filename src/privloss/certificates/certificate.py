@@ -238,12 +238,17 @@ class _Finder:
                     if bounds(floor)[1] <= target:
                         return use, bounds, known
         best: tuple[Use, DeltaBounds, Fraction] | None = None
-        for use in search.candidates(steps, self.guess.upper, float(target.log())):
+        level = float(target.log())
+        for first in search.candidates(steps, self.guess.upper, level):
             try:
-                bounds = delta_bounds(steps, use)
+                use, bounds = first, delta_bounds(steps, first)
                 if bounds(floor)[1] <= target:
                     return use, bounds, known
                 end = crossing(upper_of(bounds), target, Fraction(self.guess.upper), up=True)
+                if use["method"] == "split" and not 0.98 < self.guess.upper / float(end) < 1.02:  # drawn elsewhere
+                    use = search.split(steps, float(end), level)
+                    bounds = delta_bounds(steps, use)
+                    end = crossing(upper_of(bounds), target, end, up=True)
                 below = crossing(lower_of(bounds), target, end, up=False)
             except Rejected:
                 continue

@@ -25,6 +25,7 @@ _BLURRED = 12.0  # nats by which the errors of a blurred line stay below delta
 _LATTICE = 3_000_000  # nodes times places of a lattice
 _SUMS = 4_000  # outcomes that are summed one by one rather than on a lattice
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the saddle
+_SHORT, _NARROW = 40, 600  # nodes of a line, and of its quadratures, that cost less than a split
 _FURTHER = (1.06, 1.15, 1.3, 1.6, 2.0, 3.0, 5.0)  # c' / c
 
 
@@ -99,6 +100,15 @@ def line(model: Model, eps: float, log_delta: float, blur_nats: float | None = N
         use["w"] = mu * math.sqrt(2 * (goal - log_delta)) + mu * mu / 2
     use["N"] = count
     use["steps"] = _uses(model, c, most, count * step, model.log_beyond(c, count * step)[1], count)
+    return use
+
+
+def _short_line(model: Model, eps: float, log_delta: float) -> Use:
+    """The line, if it takes few nodes."""
+    use = line(model, eps, log_delta)
+    nodes = max((part.get("nodes", 0) for part in use["steps"].values()), default=0)
+    if not nodes or use["N"] > _SHORT or nodes > _NARROW:
+        raise Unaffordable
     return use
 
 
@@ -217,6 +227,7 @@ def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     makers: list[Callable[[], Use]] = [partial(lattice, plain, eps, log_delta)]
     if _SUMS < outcomes <= 10 * _SUMS:
         makers.append(lambda: {"method": "sum"})
+    makers.append(partial(_short_line, plain, eps, log_delta))
     makers.append(partial(split, steps, eps, log_delta))
     makers.append(partial(line, plain, eps, log_delta))
     if any(part.triples for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out

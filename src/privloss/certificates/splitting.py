@@ -29,6 +29,7 @@ _POINTS = 700  # of a grid over outcomes
 _GOAL = 30.0  # nats by which every error stays below delta
 _FEW = 8.0  # nats of what is only bounded
 _ROOM = 4.0  # nats to spare
+_AROUND = 40.0  # nats that ways off the real axis may weigh more
 _MULTIPLES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024.0])
 _HIGHER, _TRIES = 1.1, 80  # of a cut that is too low
 _MOST_PRODUCTS = 60_000_000
@@ -48,6 +49,10 @@ class Ask:
     @property
     def power(self) -> float:
         return -self.c if self.backward else self.c + 1
+
+    def bent(self) -> Ask:
+        """What a way off the real axis asks for."""
+        return replace(self, t=0.0, nats=self.nats + _AROUND)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +86,9 @@ class PartModel:
     @property
     def end(self) -> float:
         kind = self.kind
-        return float(kind.centre[self.high] + _REACH * kind.width[self.high]) if self.high < len(kind.centre) else kind.top
+        if self.high == len(kind.centre):
+            return kind.top
+        return float(kind.centre[self.high] + _REACH * kind.width[self.high])
 
     def log_ratio(self, y: Real) -> Real:
         rate, shift = self.kind.rate, self.kind.shift
@@ -125,8 +132,9 @@ class PartModel:
         return float(y[max(first - 1, 0)])
 
     def use(self, asks: list[Ask], bend: float | None) -> Use:
-        """Nodes that serve all that is asked."""
+        """Nodes that serve all that is asked; with a bend, the more so the first."""
         low = min(self.span(ask) for ask in asks)
+        low = low if bend is None else min(low, self.span(asks[0].bent()))
         lift, cost = _ANGLES[:, 0] / self.kind.shift, np.full(len(_ANGLES), 1.0)
         for ask in asks:
             view = View(self, ask.backward, ask.c, low)
@@ -161,6 +169,7 @@ class View:
         near = np.where(y[:-1] > 0, y[:-1], np.where(y[1:] < 0, y[1:], 0.0))
         size = 0.5 * self.lift**2 - 0.5 * near**2 - 0.5 * math.log(2 * math.pi) + math.log(step)
         size = size + self.power * (np.log(np.hypot(real, imag))[:, :-1] if backward else self.log_r[None, 1:])
+        left = 0.5 * self.lift**2 + log_ndtr(low) + self.power * (math.log1p(-kind.rate) if backward else self.log_r[0])
         for i in [*range(part.high, len(kind.centre)), *([] if part.low is None else [part.low])]:
             growth = 0.5 * (self.lift / kind.width[i]) ** 2
             away = (y - kind.centre[i]) / kind.width[i]
@@ -168,12 +177,15 @@ class View:
             if i == part.low:
                 through, held = held, through
             size = size + np.minimum(growth + through, np.logaddexp(0.0, growth + held))
-        self.log_size, self.arg = size, np.arctan2(imag, real)
+            if i == part.low:
+                left = left + growth + log_ndtr(away[0])
+        self.log_size, self.arg, self.log_left = size, np.arctan2(imag, real), left[:, 0]
 
     def carried(self, turn: float) -> Real:
         """log of the integral over |..| e^(turn arg), for every angle."""
         arg = self.arg[:, 1:] if turn > 0 else self.arg[:, :-1]
-        return np.asarray(np.logaddexp.reduce(self.log_size + turn * arg, axis=1))
+        left = self.log_left + max(turn, 0.0) * self.arg[:, 0]
+        return np.asarray(np.logaddexp(np.logaddexp.reduce(self.log_size + turn * arg, axis=1), left))
 
     def slope(self, t: float) -> Real:
         """How fast the integrand may grow upwards from the end, for every angle."""
@@ -370,7 +382,7 @@ class _Class:
     def cut(self, side: _Tilts, i: int, step: float) -> tuple[int, list[list[float]]]:
         """How many nodes, and the lifts that show that nothing is missing beyond."""
         c = float(side.c[i])
-        ask = Ask(side.backward, c, 0.0, 90.0)
+        ask = Ask(side.backward, c, 0.0, _GOAL + float(side.height[i])).bent()
         views = [[View(part, side.backward, c, part.span(ask)) for _, part in parts] for parts in self.parts]
         t = 6.0 * step
         for _ in range(_TRIES):
