@@ -31,6 +31,7 @@ from privloss.certificates.methods.bounds import DeltaBounds
 from privloss.certificates.models import Model
 from privloss.certificates.pairs.base import Steps
 from privloss.certificates.pairs.plan import Sides, plan_pairs
+from privloss.certificates.splitting import split
 from privloss.errors import InvalidInput, Unsupported
 from privloss.mechanisms.base import Plan
 from privloss.numerics import check as checks
@@ -246,7 +247,7 @@ class _Finder:
                     return use, bounds, known
                 end = crossing(upper_of(bounds), target, Fraction(self.guess.upper), up=True)
                 if use["method"] == "split" and not 0.98 < self.guess.upper / float(end) < 1.02:  # drawn elsewhere
-                    use = search.split(steps, float(end), level)
+                    use = split(steps, float(end), level)
                     bounds = delta_bounds(steps, use)
                     end = crossing(upper_of(bounds), target, end, up=True)
                 below = crossing(lower_of(bounds), target, end, up=False)
@@ -280,17 +281,14 @@ class _Finder:
         level = math.log(max(self.guess.upper, 1e-300))
         high = low = arb(0)
         attained = None
+        known: dict[str, tuple[Use, arb, arb]] = {}
         for name, steps in self.sides.upper.items():
-            found = self._best_delta(steps, x, level)
-            parameters[name] = found[0]
-            high = high.max(found[2])
+            known[name] = self._small_delta(steps, x, high) or self._best_delta(steps, x, level)
+            parameters[name] = known[name][0]
+            high = high.max(known[name][2])
         for name, steps in self.sides.lower.items():
             same = _same(steps, self.sides.upper.get(name, ()))
-            use, value, _ = (
-                (parameters[name], *delta_bounds(steps, parameters[name])(x))
-                if same
-                else (self._best_delta(steps, x, level))
-            )
+            use, value, _ = known[name] if same else self._best_delta(steps, x, level)
             if value > low:
                 low, attained = value, (name, None if same else use)
         ends = {"lower": text(end(low, up=False)), "upper": text(end(high, up=True))}
@@ -300,11 +298,27 @@ class _Finder:
                 parameters["lower"] = attained[1]
         return {"delta": ends, "epsilon": self.text}, parameters
 
+    def _small_delta(self, steps: Steps, x: arb, known: arb) -> tuple[Use, arb, arb] | None:
+        """A bound that is cheap, and enough where another direction is known to be worse."""
+        for make in (search.largest, search.chernoff) if known > 0 else ():
+            with contextlib.suppress(search.Unaffordable, Rejected):
+                use = make(steps, float(x))
+                low, high = delta_bounds(steps, use)(x)
+                if high <= known:
+                    return use, low, high
+        return None
+
     def _best_delta(self, steps: Steps, x: arb, level: float) -> tuple[Use, arb, arb]:
         best: tuple[Use, arb, arb] | None = None
-        for use in search.candidates(steps, float(x), level):
+        for first in search.candidates(steps, float(x), level):
             try:
+                use = first
                 low, high = delta_bounds(steps, use)(x)
+                if (
+                    use["method"] == "split" and high > 0 and abs(float(high.log()) - level) > 2
+                ):  # drawn for another delta
+                    use = split(steps, float(x), float(high.log()))
+                    low, high = delta_bounds(steps, use)(x)
             except Rejected:
                 continue
             if not (low.is_finite() and high.is_finite()):
