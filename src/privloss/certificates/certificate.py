@@ -39,6 +39,7 @@ from privloss.numerics.bound import Bound, Bounds
 
 _BITS = 96  # to start with, and log2 of the uses more
 _RAISES = 4  # times the precision is doubled
+_REDRAWN = 6  # times lines are drawn for an epsilon found to be far off
 _ENOUGH, _ENOUGH_SPLIT = 1e-13, 2e-10  # relative width that needs no second method
 
 
@@ -234,7 +235,7 @@ class _Finder:
         if known > 0 or self.guess.upper == 0:
             for make in (search.largest, search.chernoff):
                 with contextlib.suppress(search.Unaffordable, Rejected):
-                    use = make(steps, float(known))
+                    use = make(steps, float(known), float(target.log()))
                     bounds = delta_bounds(steps, use)
                     if bounds(floor)[1] <= target:
                         return use, bounds, known
@@ -246,8 +247,12 @@ class _Finder:
                 if bounds(floor)[1] <= target:
                     return use, bounds, known
                 end = crossing(upper_of(bounds), target, Fraction(self.guess.upper), up=True)
-                if use["method"] == "split" and not 0.98 < self.guess.upper / float(end) < 1.02:  # drawn elsewhere
-                    use = split(steps, float(end), level)
+                drawn = self.guess.upper
+                for _ in range(_REDRAWN):
+                    if use["method"] != "split" or not end > 0 or 0.98 < drawn / float(end) < 1.02:
+                        break
+                    drawn = float(end)
+                    use = split(steps, drawn, level)
                     bounds = delta_bounds(steps, use)
                     end = crossing(upper_of(bounds), target, end, up=True)
                 below = crossing(lower_of(bounds), target, end, up=False)
@@ -302,7 +307,7 @@ class _Finder:
         """A bound that is cheap, and enough where another direction is known to be worse."""
         for make in (search.largest, search.chernoff) if known > 0 else ():
             with contextlib.suppress(search.Unaffordable, Rejected):
-                use = make(steps, float(x))
+                use = make(steps, float(x), float(known.log()))
                 low, high = delta_bounds(steps, use)(x)
                 if high <= known:
                     return use, low, high

@@ -59,6 +59,7 @@ class Ask:
 class Kind:
     """One kind of step in doubles, outcomes in units of the noise."""
 
+    reversed: bool
     rate: float
     shift: float
     times: int
@@ -260,7 +261,8 @@ def _kinds(steps: Steps, eps: float, log_delta: float, more: int) -> list[Kind]:
     """Windows around the losses that the engine proposes, and some more above."""
     if not eps > 0 or not all(_is_hit(pair.triples) for pair, _ in steps):
         raise Rejected("not a sample of Gaussian noise")
-    rates, shifts = (np.array([float(pair.triples[1][i].mid()) for pair, _ in steps]) for i in (0, 1))
+    hits = [pair.triples[1] for pair, _ in steps]
+    rates, shifts = np.array([float(q) for q, _, _ in hits]), np.array([float(a - b) for _, a, b in hits])
     counts = np.array([float(times) for _, times in steps])
     rare = GaussianMixtureLoss(rates, 1 / shifts, counts).rare_losses(None)
     if rare is None:
@@ -271,13 +273,16 @@ def _kinds(steps: Steps, eps: float, log_delta: float, more: int) -> list[Kind]:
         windows = at_losses(float(rate), 1 / float(shift), levels)
         centre, width = windows.centre * shift, windows.width * shift
         top = max(step.top * shift, float(centre[-1] + (_REACH + 1) * width[-1]), 2 * float(shift))
-        found.append(Kind(float(rate), float(shift), times, centre, width, top))
+        found.append(Kind(bool(hits[0][1] == 0), float(rate), float(shift), times, centre, width, top))
     return found
 
 
 def _is_hit(triples: Sequence[Triple]) -> bool:
-    """(1-q) N(0) + q N(s) against N(0)."""
-    return len(triples) == 2 and all(b == 0 for *_, b in triples) and bool(triples[0][1] == 0) and triples[1][1] > 0
+    """(1-q) N(0) + q N(s) against N(0), or the reverse, mirrored."""
+    if len(triples) != 2 or any(x != 0 for x in triples[0][1:]):
+        return False
+    _, above, below = triples[1]
+    return bool(above == 0) != bool(below == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +291,7 @@ class _Tilts:
 
     backward: bool
     at: float  # eps, or -eps
+    level: float  # log delta there
     c: Real  # 0 first
     sizes: Real  # log T_j(c) - c at - log delta
     bounds: Real  # with log kappa
@@ -332,23 +338,27 @@ class _Class:
         ahead = self.tilts(False)
         c = ahead.negligible
         if c is not None:
-            return {"read": "negligible", "c": c, **self.quads([Ask(False, c, 0.0, _FEW)], None)}
-        places = [(*place, ahead) for place in ahead.places[:1]]
+            return {"read": "negligible", "c": c, **self.quads([Ask(ahead.backward, c, 0.0, _FEW)], None)}
+        places = [(*place, ahead, False) for place in ahead.places[:1]]
         if self.j:
-            back = self.tilts(True)
-            c = back.negligible
+            other = self.tilts(True)
+            c = other.negligible
             if c is not None:
-                return {"read": "residues", "c": c, **self.quads([Ask(True, c, 0.0, _FEW), *self.masses(ahead)], None)}
-            places += [(*place, back) for place in back.places[:1]]
+                asks = [Ask(other.backward, c, 0.0, _FEW), *self.masses(ahead)]
+                return {"read": "residues", "c": c, **self.quads(asks, None)}
+            places += [(*place, other, True) for place in other.places[:1]]
         if self.last:
             raise _TooLow("the last class falls below eps")
         if not places:
             raise Rejected("no line for a class")
-        _, i, period, left, right, side = min(places, key=lambda place: place[0])
-        return self.line(side, i, period, left, right, ahead)
+        _, i, period, left, right, side, turned = min(places, key=lambda place: place[0])
+        asks = self.masses(ahead) if turned else []
+        return {"read": "backward" if turned else "forward", **self.line(side, i, period, left, right, asks)}
 
-    def tilts(self, backward: bool) -> _Tilts:
+    def tilts(self, turned: bool) -> _Tilts:
+        """The class as it is, or reversed."""
         c = np.append(0.0, _TILTS / self.eps)
+        backward = turned != self.kinds[0].reversed
         if self.last and not backward:
             c = c[:1]
         powers = -c if backward else c + 1
@@ -361,23 +371,23 @@ class _Class:
             ends = np.maximum(ends, at_end[0] + math.log(kind.times))
             ends = ends if self.last else np.maximum(ends, at_end[-1])
         total = base if not self.j else base + log_expm1(rise)
-        at = -self.eps if backward else self.eps
-        sizes = total - c * at - self.log_delta + (self.eps if backward else 0.0)
+        at, level = (-self.eps, self.log_delta - self.eps) if turned else (self.eps, self.log_delta)
+        sizes = total - c * at - level
         sizes = np.where(np.isnan(sizes), _NEVER, sizes)
-        return _Tilts(backward, at, c, sizes, sizes + np.append(0.0, log_kappa(c[1:])), ends)
+        return _Tilts(backward, at, level, c, sizes, sizes + np.append(0.0, log_kappa(c[1:])), ends)
 
     def masses(self, ahead: _Tilts) -> list[Ask]:
+        """Both residues."""
         nats = _GOAL + max(float(ahead.sizes[0]), 0.0)
         return [Ask(False, 0.0, 0.0, nats), Ask(True, 0.0, 0.0, nats)]
 
-    def line(self, side: _Tilts, i: int, period: float, left: int, right: int, ahead: _Tilts) -> Use:
+    def line(self, side: _Tilts, i: int, period: float, left: int, right: int, more: list[Ask]) -> Use:
         c, step, back = float(side.c[i]), 2 * math.pi / period, side.backward
         count, bends = self.cut(side, i, step)
         asks = [Ask(back, c, count * step, _GOAL + float(side.height[i]))]
         asks += [Ask(back, float(side.c[k]), 0.0, _FEW) for k in (left, right)]
-        asks += self.masses(ahead) if back else []
-        use: Use = {"read": "backward" if back else "forward", "c": c, "L": period, "N": count}
-        return {**use, "left": float(side.c[left]), "right": float(side.c[right]), **self.quads(asks, bends)}
+        use: Use = {"c": c, "L": period, "N": count, "left": float(side.c[left]), "right": float(side.c[right])}
+        return {**use, **self.quads(asks + more, bends)}
 
     def cut(self, side: _Tilts, i: int, step: float) -> tuple[int, list[list[float]]]:
         """How many nodes, and the lifts that show that nothing is missing beyond."""
@@ -393,8 +403,7 @@ class _Class:
                 base += kind.times * logs[0]
                 rise += kind.times * float(np.logaddexp(0.0, logs[1] - logs[0])) if self.j else 0.0
             total = base if not self.j else base + float(log_expm1(np.array(rise)))
-            level = self.log_delta + c * side.at - (self.eps if side.backward else 0.0)
-            if total - level - math.log(math.pi * t) < -_GOAL:
+            if total - c * side.at - side.level - math.log(math.pi * t) < -_GOAL:
                 return math.ceil(t / step) + 1, [[lift for _, lift in found] for found in falls]
             t *= _HIGHER
         raise Rejected("the line does not fall")

@@ -21,6 +21,7 @@ from privloss.certificates.pairs.base import Steps
 from privloss.certificates.pairs.marked import Marked, Part, Side
 
 Kind = tuple[Part | None, Part, int]  # S_(j-1), M_j, and how often the step is used
+_PER_NODE = 500  # products that a node costs by itself
 FORWARD, BACKWARD, RESIDUES, NEGLIGIBLE = "forward", "backward", "residues", "negligible"
 
 
@@ -28,7 +29,8 @@ def by_split(steps: Steps, use: Use) -> DeltaBounds:
     """All classes; their number is that of the windows, and one more."""
     kinds = [(Marked(pair, part(use, index)), times) for index, (pair, times) in enumerate(steps)]
     classes, size = use.get("classes"), len(kinds[0][0].centres)
-    need(all(len(marked.centres) == size for marked, _ in kinds), "split: every step needs as many windows")
+    alike = all(len(m.centres) == size and m.reversed == kinds[0][0].reversed for m, _ in kinds)
+    need(alike, "split: every step needs as many windows, and the same direction")
     if not isinstance(classes, list) or len(classes) != size + 1:
         raise Rejected(f"split: {size} windows make {size + 1} classes")
     products, readers = 0, list[DeltaBounds]()
@@ -50,7 +52,7 @@ class Class:
     """The measure of all outcomes whose largest mark is j."""
 
     def __init__(self, kinds: list[tuple[Marked, int]], j: int, use: Use) -> None:
-        self.use, self.kinds = use, list[Kind]()
+        self.use, self.kinds, self.reversed = use, list[Kind](), kinds[0][0].reversed
         for index, (marked, times) in enumerate(kinds):
             mine = part(use, index)
             below = Part(marked, j - 1, None, _object(mine, "below")) if j else None
@@ -63,7 +65,7 @@ class Class:
     @property
     def products(self) -> int:
         nodes = sum(own.count + (below.count if below else 0) for below, own, _ in self.kinds)
-        return nodes * (self.count + 8)
+        return nodes * (self.count + _PER_NODE)
 
     def values(self, side: Side, step: arb, count: int) -> list[acb]:
         """T_j at c + i n step."""
@@ -73,8 +75,11 @@ class Class:
         ]
         return [_difference([(below[n], own[n], times) for below, own, times in lines]) for n in range(count + 1)]
 
+    def side(self, c: arb, backward: bool) -> Side:
+        return Side(backward != self.reversed, c)
+
     def value(self, c: arb, backward: bool = False) -> arb:
-        return self.values(Side(backward, c), arb(0), 0)[0].real
+        return self.values(self.side(c, backward), arb(0), 0)[0].real
 
     def beyond(self, side: Side, t: arb) -> arb:
         """At least |T_j(c + iu)| for every u >= t: T_j rises with |S_(j-1)| and |M_j|."""
@@ -133,7 +138,7 @@ class Class:
 
     def _line(self, backward: bool) -> DeltaBounds:
         c, length, count = given(self.use, "c"), given(self.use, "L"), self.count
-        side, step = Side(backward, c), 2 * arb.pi() / length
+        side, step = self.side(c, backward), 2 * arb.pi() / length
         shifts = (acb(c, n * step) for n in range(count + 1))
         weighted = [w / (z * (z + 1)) for w, z in zip(self.values(side, step, count), shifts, strict=True)]
         weighted[0] /= 2

@@ -37,13 +37,14 @@ class Side:
 
 
 class Marked:
-    """One kind of step and its windows; beyond `top` outcomes are bounded only."""
+    """One kind of step and its windows; beyond `top` outcomes are bounded only. If it is `reversed`, P is N(0, 1)."""
 
     def __init__(self, pair: Pair, use: Use) -> None:
-        triples = list(pair.triples)
-        hit = len(triples) == 2 and all(b == 0 for *_, b in triples) and triples[0][1] == 0
-        need(hit and triples[1][1] > 0, "split: needs (1-q) N(0) + q N(s) against N(0)")
-        (self.missed, _, _), (self.rate, self.shift, _) = triples
+        shape = "split: needs (1-q) N(0) + q N(s) against N(0), or the reverse"
+        need(len(pair.triples) == 2, shape)
+        (self.missed, *others), (self.rate, above, below) = pair.triples
+        self.reversed, self.shift = bool(above == 0), above - below  # the reverse comes mirrored
+        need(all(x == 0 for x in others) and bool(above == 0) != bool(below == 0) and bool(self.shift > 0), shape)
         self.centres, self.widths = _doubles(use, "centres"), _doubles(use, "widths")
         self.reach, top = given(use, "reach", high=100.0), given(use, "top", -1e9, 1e9)
         need(0 < len(self.centres) == len(self.widths), "split: centres and widths do not match")
