@@ -6,6 +6,7 @@ with rough views of the checker's own bounds.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ _REACH = 18.0  # widths from a window's centre to its end
 _CELLS = 160
 _POINTS = 700  # of a grid over outcomes
 _GOAL = 30.0  # nats by which every error stays below delta
+_LAST = 24.0  # the same for the last class, which has no line, if there is no other way
 _FEW = 8.0  # nats of what is only bounded
 _ROOM = 4.0  # nats to spare
 _AROUND = 40.0  # nats that ways off the real axis may weigh more
@@ -34,7 +36,7 @@ _MULTIPLES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128,
 _HIGHER, _TRIES = 1.1, 80  # of a cut that is too low
 _MOST_PRODUCTS = 60_000_000
 _NEVER = 1e300
-_MORE = 5  # windows
+_MORE = 3  # windows
 
 
 @dataclass(frozen=True)
@@ -235,20 +237,22 @@ class _TooLow(Rejected):
 
 def split(steps: Steps, eps: float, log_delta: float) -> Use:
     """All parameters; `Rejected` where there are none."""
-    for more in range(_MORE):
+    for last, more in itertools.product((_GOAL, _LAST), range(_MORE)):
         try:
-            return _split(_kinds(steps, eps, log_delta, more), eps, log_delta)
+            return _split(_kinds(steps, eps, log_delta, more), eps, log_delta, last)
         except _TooLow:
             continue
     raise Rejected("no windows serve")
 
 
-def _split(kinds: list[Kind], eps: float, log_delta: float) -> Use:
+def _split(kinds: list[Kind], eps: float, log_delta: float, last: float) -> Use:
+    """`last` is the goal of the last class."""
     use: Use = {"method": "split", "steps": {str(i): kind.use for i, kind in enumerate(kinds)}, "classes": []}
     products = 0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for j in range(len(kinds[0].centre) + 1):
-            made = _Class(kinds, j, eps, log_delta).made()
+            one = _Class(kinds, j, eps, log_delta)
+            made = one.made(last if one.last else _GOAL)
             use["classes"].append(made)
             quads = [quad for parts in made["steps"].values() for quad in parts.values()]
             products += made.get("N", 1) * sum(quad["nodes"] for quad in quads)
@@ -320,9 +324,9 @@ class _Tilts:
             found.append((cost, int(i), period, int(left[np.argmin(need_left)]), int(right[np.argmin(need_right)])))
         return sorted(found)
 
-    @property
-    def negligible(self) -> float | None:
-        fine = (self.bounds < -_GOAL) & (self.ends < -_FEW - 2 * _ROOM)
+    def negligible(self, goal: float) -> float | None:
+        """The least tilt whose Chernoff bound is e^-goal of delta."""
+        fine = (self.bounds < -goal) & (self.ends < -_FEW - 2 * _ROOM)
         return float(self.c[int(np.argmax(fine))]) if np.any(fine) else None
 
 
@@ -334,15 +338,15 @@ class _Class:
         self.parts = [kind.parts(j) for kind in kinds]
         self.last = j == len(kinds[0].centre)
 
-    def made(self) -> Use:
+    def made(self, goal: float) -> Use:
         ahead = self.tilts(False)
-        c = ahead.negligible
+        c = ahead.negligible(goal)
         if c is not None:
             return {"read": "negligible", "c": c, **self.quads([Ask(ahead.backward, c, 0.0, _FEW)], None)}
         places = [(*place, ahead, False) for place in ahead.places[:1]]
         if self.j:
             other = self.tilts(True)
-            c = other.negligible
+            c = other.negligible(goal)
             if c is not None:
                 asks = [Ask(other.backward, c, 0.0, _FEW), *self.masses(ahead)]
                 return {"read": "residues", "c": c, **self.quads(asks, None)}

@@ -33,13 +33,10 @@ def by_split(steps: Steps, use: Use) -> DeltaBounds:
     need(alike, "split: every step needs as many windows, and the same direction")
     if not isinstance(classes, list) or len(classes) != size + 1:
         raise Rejected(f"split: {size} windows make {size + 1} classes")
-    products, readers = 0, list[DeltaBounds]()
-    for j, one in enumerate(classes):
-        need(isinstance(one, dict), "split: a class must be an object")
-        group = Class(kinds, j, one)
-        products += group.products
-        need(products <= MOST_PRODUCTS, "split: too much work")
-        readers.append(group.reader())
+    need(all(isinstance(one, dict) for one in classes), "split: a class must be an object")
+    groups = [Class(kinds, j, one) for j, one in enumerate(classes)]
+    need(sum(group.products for group in groups) <= MOST_PRODUCTS, "split: too much work")
+    readers = [group.reader() for group in groups]
 
     def read(x: arb) -> Enclosure:
         both = [reader(x) for reader in readers]
