@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import shlex
@@ -26,6 +27,7 @@ def test_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     space: dict[str, object] = {}
     for code in [text for language, text in BLOCKS if language == "python"]:
         exec(code, space)
+    assert space["release"] == pl.Plan.load(ROOT / "examples" / "release.json")  # what the shell is asked about
     sgd = space["sgd"]
     assert isinstance(sgd, pl.Plan)
     assert repr(sgd.epsilon(delta=1e-6)).startswith("Bound(5.80693502656")
@@ -50,6 +52,40 @@ def test_plan_file_in_the_readme_is_the_example() -> None:
 def test_examples_match_the_schema() -> None:
     for path in (ROOT / "examples").glob("*.json"):
         jsonschema.validate(pl.Plan.load(path).to_dict(), schema())
+
+
+def test_blocks_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger of the Python block and that of the shell do not collide."""
+    monkeypatch.chdir(tmp_path)
+    (code,) = [text for language, text in BLOCKS if language == "python" and "pl.Ledger" in text]
+    exec(code, {"pl": pl})
+    (commands,) = [block for block in COMMANDS if any("ledger init" in line for line in block)]
+    test_commands(commands, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "page", [Path("README.md"), *(p.relative_to(ROOT) for p in (ROOT / "docs").glob("*.md"))], ids=str
+)
+def test_paths_lead_somewhere(page: Path) -> None:
+    """Files and folders that a page names, from the repository or from src/privloss."""
+    text = (ROOT / page).read_text()
+    named = set(re.findall(r"`([a-z_0-9./]+(?:\.py|/))(?:::\w+)?`", text))
+    lost = [path for path in named if not any((home / path).exists() for home in (ROOT, ROOT / "src" / "privloss"))]
+    assert lost == []
+    for module in re.findall(r"`(privloss(?:\.[a-z_]+)+)`", text):
+        assert _there(module), module
+
+
+def _there(name: str) -> bool:
+    """Whether a dotted name can be imported, or is something in a module."""
+    for depth in range(name.count(".") + 1):
+        module, *rest = name.rsplit(".", depth)
+        try:
+            found: object = importlib.import_module(module)
+        except ImportError:
+            continue
+        return all((found := getattr(found, part, None)) is not None for part in rest)
+    return False
 
 
 def test_there_are_commands() -> None:

@@ -1,133 +1,117 @@
-"""The supremum over eps behind a trade-off curve: both sides of the best point, and what lies beyond all points."""
+"""One set of tangents and chords for a whole trade-off curve: every end proven, few questions."""
 
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable
-from fractions import Fraction
+from typing import Any
 
-import mpmath
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 import privloss as pl
-from privloss.answers import tradeoff
-from privloss.numerics.bound import Bound
+from privloss.answers import exact, tradeoff
 
-H = 1e-6  # the first width that is tried, times x
-
-
-def roof(top: float) -> Callable[[float], tuple[float, float]]:
-    """Concave, 0.5 at its top, falling alike on both sides."""
-
-    def branch(at: float) -> tuple[float, float]:
-        value = 0.5 - 40.0 * abs(at - top)
-        return value, value
-
-    return branch
+RATES = [0.0, 1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.77, 0.99, 1.0]
 
 
-@pytest.mark.parametrize("sign", [+1, -1])
-@pytest.mark.parametrize("away", [-10.0, -0.4, 0.4, 10.0])
-def test_the_top_may_lie_on_either_side_of_the_best_point(sign: int, away: float) -> None:
-    x = 1.5 if sign > 0 else 0.5
-    assert tradeoff._concave_upper(roof(x + sign * away * H * x), x, sign) >= 0.5
+def closed(u: Any) -> Any:
+    """d(u) of a Gaussian pair with mu = 1.3."""
+    eps, mu = np.log(u), 1.3
+    return norm.cdf(mu / 2 - eps / mu) - u * norm.cdf(-mu / 2 - eps / mu)
 
 
-@pytest.mark.parametrize("sign", [+1, -1])
-def test_the_top_may_lie_beside_the_edge(sign: int) -> None:
-    assert tradeoff._concave_upper(roof(1 + sign * 0.4 * H), 1.0, sign) >= 0.5
+@pytest.mark.parametrize("seed", range(20))
+def test_no_vertex_lies_above_a_convex_profile(seed: int) -> None:
+    """Whatever points were asked, with intervals of any width: the vertices bound the conjugate from above."""
+    rng = np.random.default_rng(seed)
+    u = np.concatenate([[1.0], np.sort(1 + rng.exponential(3.0, rng.integers(1, 12)) ** 2)])
+    wobble = rng.choice([0.0, 1e-9, 1e-3])
+    low, high = (closed(u) + sign * rng.uniform(0, wobble + 1e-15, len(u)) for sign in (-1, 1))
+    at, floor = tradeoff.vertices(u, np.maximum(low, 0.0), high)
+    dense = np.exp(np.linspace(0, 12, 20_001))
+    d = closed(dense)
+    for a in (1e-4, 0.01, 0.2, 0.6, 0.95):
+        truth = max(float(np.max(1 - d - dense * a)), float(np.max((1 - d - a) / dense)))
+        assert tradeoff._largest(at, floor, np.array([a]))[1][0] >= truth - 1e-14
+        assert tradeoff._largest(u, high, np.array([a]))[1][0] <= truth + 1e-7  # the dense grid is not the supremum
 
 
-@pytest.mark.parametrize("sign", [+1, -1])
-@pytest.mark.parametrize("away", [-0.3, 0.4])
-def test_the_top_may_lie_on_either_side_of_a_point_beside_the_edge(sign: int, away: float) -> None:
-    x = 1 + sign * 0.5 * H
-    assert tradeoff._concave_upper(roof(x + sign * away * H), x, sign) >= 0.5
+def test_a_kink_between_two_points_near_the_edge() -> None:
+    """d falls by 40/100 until u = 1 + 1.5e-6 and is flat from there on; no point is asked at the kink."""
+    kink, u = 1 + 1.5e-6, np.array([1.0, 1 + 0.6e-6, 1 + 3e-6, 1 + 9e-6])
+    d = 0.3 + 0.4 * np.maximum(kink - u, 0.0)
+    at, floor = tradeoff.vertices(u, d, d)
+    assert tradeoff._largest(at, floor, np.array([0.1]))[1][0] >= 1 - 0.3 - kink * 0.1
 
 
-def laplace_delta(lam: float, eps: float) -> float:
-    return -math.expm1((eps - lam) / 2) if eps < lam else 0.0
+def test_gaussian_curve_is_contained() -> None:
+    truth = norm.cdf(norm.ppf(1 - np.array(RATES)) - 1.3)
+    for found, exactly in zip(pl.GDP(1.3).tradeoff(RATES), truth, strict=True):
+        assert found.lower - 1e-15 <= exactly <= found.upper + 1e-15
+        assert found.width < 1e-9
 
 
-def laplace_curve(lam: float, fpr: float) -> float:
-    if fpr < 0.5 * math.exp(-lam):
-        return 1 - math.exp(lam) * fpr
-    return math.exp(-lam) / (4 * fpr) if fpr <= 0.5 else math.exp(-lam) * (1 - fpr)
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pl.Gaussian(1.1).poisson(0.01) * 1000, pl.PureDP(1.0).as_plan(), pl.ApproxDP(0.5, 0.01) * 2,
+        pl.RandomizedResponse(1.0) * 3, pl.ZCDP(0.1).as_plan(),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_array_is_what_its_points_are(plan: pl.Plan) -> None:
+    rates = [0.0, 0.02, 0.3, 0.3, 0.9, 1.0]
+    together = plan.tradeoff(np.array(rates))
+    assert isinstance(together, pl.Bounds)
+    for rate, found in zip(rates, together, strict=True):
+        alone = plan.tradeoff(rate)
+        assert max(alone.lower, found.lower) <= min(alone.upper, found.upper)
+        assert found.width <= 2 * alone.width + 1e-9
+    assert list(together.lower) == sorted(together.lower, reverse=True)
 
 
-@pytest.mark.parametrize("fpr", [0.01, 0.1, 0.3, 0.45])
-def test_cells_are_above_the_curve_of_the_smaller_delta(fpr: float) -> None:
-    def delta(eps: float) -> Bound:
-        return Bound(laplace_delta(1.0, eps), laplace_delta(3.0, eps))
+def test_many_points_share_their_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    real = exact.delta
 
-    limit = -math.log(fpr)
-    eps = [limit * i / 2000 for i in range(2001)]
-    steep = max(1 - laplace_delta(1.0, e) - math.exp(e) * fpr for e in eps)
-    flat = max(math.exp(-e) * (1 - laplace_delta(1.0, e) - fpr) for e in eps)
-    assert tradeoff._cells_upper(delta, fpr, limit, +1) >= steep
-    assert tradeoff._cells_upper(delta, fpr, 700.0, -1) >= flat
+    def watched(plan: pl.Plan, epsilon: Any, **more: Any) -> Any:
+        asked.extend(epsilon)
+        return real(plan, epsilon, **more)
 
-
-@pytest.mark.parametrize("fpr", [0.01, 0.1, 0.3, 0.7, 0.9])
-def test_each_end_comes_from_the_other_end_of_delta(fpr: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """delta is known only between those of Laplace noise 0.5 and 1: so is the curve."""
-
-    def one_delta(plan: pl.Plan, eps: float, *, adjacency: str | None = None) -> Bound:
-        return Bound(laplace_delta(0.5, eps), laplace_delta(1.0, eps))
-
-    monkeypatch.setattr(tradeoff.exact, "one_delta", one_delta)
-    found = pl.PureDP(1.0).tradeoff(fpr)
-    assert found.lower <= laplace_curve(1.0, fpr) + 1e-15
-    assert found.upper >= laplace_curve(0.5, fpr) - 1e-15
+    monkeypatch.setattr(exact, "delta", watched)
+    plan = pl.Gaussian(1.5) * 4
+    plan.tradeoff(0.01)
+    assert len(asked) <= 40  # it was 100 to 300
+    asked.clear()
+    found = plan.tradeoff(np.linspace(0.005, 0.995, 100), tolerance=1e-4)
+    assert len(asked) <= 130
+    assert max(b.width for b in found) <= 1e-4
+    assert len(asked) == len(set(asked))
 
 
-def test_roundings_of_the_curve_are_outward() -> None:
-    """f(a) = 1 - e^eps a left of the corner."""
-    draw = random.Random(1)
-    with mpmath.workdps(40):
-        for eps in (0.3, 1.0, 5.0, 20.0):
-            for _ in range(5):
-                fpr = draw.random() / (1 + math.exp(eps))
-                found = pl.PureDP(eps).tradeoff(fpr)
-                assert found.lower <= 1 - mpmath.exp(mpmath.mpf(eps)) * mpmath.mpf(fpr) <= found.upper
+def test_bad_rates() -> None:
+    plan = pl.Gaussian(1.0)
+    with pytest.raises(pl.InvalidInput, match=r"fpr\[1\] = 1.5"):
+        plan.tradeoff([0.5, 1.5])
+    with pytest.raises(pl.InvalidInput, match="empty"):
+        plan.tradeoff([])
+    with pytest.raises(pl.InvalidInput, match="tolerance"):
+        plan.tradeoff(0.5, tolerance=0.0)
 
 
-def test_roundings_at_the_edge_are_outward(monkeypatch: pytest.MonkeyPatch) -> None:
-    """delta(eps) = d for all eps: f(a) = 1 - d - a, in rational numbers."""
-    draw = random.Random(2)
-    for _ in range(100):
-        d, fpr = draw.random() / 2, draw.random() / 2
-        monkeypatch.setattr(tradeoff.exact, "one_delta", lambda *_, d=d, **__: Bound(d, d))
-        found = pl.PureDP(1.0).tradeoff(fpr)
-        assert Fraction(found.lower) <= 1 - Fraction(d) - Fraction(fpr) <= Fraction(found.upper)
+def test_divergences_of_several_orders() -> None:
+    plan = pl.Gaussian(1.1).poisson(0.01) * 1000 + pl.Laplace(3.0)
+    orders = [1.0, 1.5, 8.0, math.inf]
+    assert list(plan.rdp(orders)) == [plan.rdp(a) for a in orders]
+    assert list(plan.rdp(np.array([2.0, 3.0]))) == [plan.rdp(2.0), plan.rdp(3.0)]
+    with pytest.raises(pl.InvalidInput, match=r"alpha\[1\] = 0.5"):
+        plan.rdp([2.0, 0.5])
+    with pytest.raises(pl.InvalidInput, match="empty"):
+        plan.rdp([])
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-def test_certain_disclosure_in_either_direction(swapped: bool) -> None:
-    p, q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
-    found = (pl.Custom(q, p) if swapped else pl.Custom(p, q)).tradeoff(0.0)
-    assert found.lower <= 0.5 <= found.upper
-    assert found.width < 1e-13
-
-
-def test_certain_disclosure_of_a_bound_alone_is_not_claimed() -> None:
-    """The bound for draws with replacement has infinite losses; Gaussian noise never has."""
-    assert pl.Gaussian(1.0).with_replacement(100, 10).tradeoff(0.0).upper == 1
-
-
-@pytest.mark.parametrize(("mu", "fpr"), [(38.3, 1e-321), (37.4, 1e-310), (37.4, 1e-306)])
-def test_rates_below_the_last_point_of_the_search(mu: float, fpr: float) -> None:
-    """The best eps is above 700: f(a) = Phi(z - mu), z the upper quantile of a."""
-    with mpmath.workdps(40):
-        z = mpmath.findroot(lambda y: mpmath.log(mpmath.erfc(y / mpmath.sqrt(2)) / 2 / mpmath.mpf(fpr)), 37.8)
-        truth = mpmath.ncdf(z - mu)
-        found = pl.GDP(mu).tradeoff(fpr)
-        assert found.lower <= truth <= found.upper
-
-
-@pytest.mark.parametrize("rho", [0.1, 1000.0])
-def test_finite_divergences_disclose_nothing_for_sure(rho: float) -> None:
-    """A test without false positives finds nothing: outputs that only one side has would make a divergence infinite."""
-    found = pl.ZCDP(rho).tradeoff(0.0)
-    assert found.upper == 1
+def test_what_gives_everything_away_leaves_nothing_beyond_the_last_point() -> None:
+    assert pl.Laplace(0.0).tradeoff(0.01).upper < 1e-14
+    half = pl.ApproxDP(0.0, 0.5).tradeoff([0.01, 0.3])
+    assert [b.upper for b in half] == pytest.approx([0.49, 0.2], abs=1e-9)

@@ -9,7 +9,6 @@ import mpmath
 import pytest
 
 import privloss as pl
-from privloss.answers import tradeoff
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.composition import WorstNeighbours
 from privloss.losses.curve import RenyiCurve
@@ -128,18 +127,6 @@ def test_why_it_must_be_assumed() -> None:
 
 
 # -- the trade-off curve near its edge ---------------------------------------------------------------------------------
-
-
-def test_concave_upper_covers_both_sides_of_a_point_near_the_edge() -> None:
-    """A concave function on x >= 1 whose largest value lies between x and x + h, where x - h < 1 < x."""
-    top, x = 1.0 + 1.5e-6, 1.0 + 0.6e-6
-
-    def branch(at: float) -> tuple[float, float]:
-        value = 0.5 - 40.0 * abs(at - top)  # a roof: concave, falls on both sides
-        return value, value
-
-    assert branch(x)[0] < branch(top)[0] == 0.5
-    assert tradeoff._concave_upper(branch, x, +1) >= 0.5
 
 
 @pytest.mark.parametrize("fpr", [1e-4, 0.01, 0.2, 0.49, 0.7])

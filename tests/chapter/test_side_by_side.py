@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,3 +178,47 @@ def test_compare_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_every_figure_has_a_name() -> None:
     assert set(FIGURES) == {"composition", "subsampling", "tracing"}
+
+
+def test_the_same_is_not_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty unequal queries: five splits of delta, basic composition and the truth, each step once per factor."""
+    from privloss.answers import exact
+
+    asked: list[tuple[Any, ...]] = []
+    real = exact.epsilon
+
+    def watched(plan: pl.Plan, delta: Any, **more: Any) -> Any:
+        asked.append((plan.steps, plan.adjacency, delta, *more.values()))
+        return real(plan, delta, **more)
+
+    monkeypatch.setattr(exact, "epsilon", watched)
+    plan = pl.Plan.of(*((pl.Gaussian(5 + 0.3 * i), 1) for i in range(40)))
+    compare(plan, 1e-6, noise=False)
+    assert len(asked) <= 40 * 6 + 12
+    alone = [a for a in asked if len(a[0]) == 1]
+    assert len(alone) == len(set(alone))
+    asked.clear()
+    compare(plan, 1e-6)
+    assert len(asked) < 2200  # it was 6 600
+
+
+def test_prices_are_where_the_bounds_meet_the_truth() -> None:
+    plan = pl.Gaussian(4.0) * 30 + pl.Laplace(20.0) * 3
+    rows = compare(plan, 1e-6)
+    truth = rows[-1].epsilon
+    for row in rows[:-1]:
+        assert row.noise is not None
+        louder = {r.bound: r.epsilon for r in compare(with_noise(plan, row.noise), 1e-6, noise=False)}
+        assert louder[row.bound] == pytest.approx(truth, rel=1e-3)
+
+
+def test_orders_chosen_roughly_lose_nothing() -> None:
+    """The best of all orders, each asked to all digits, is among the few that compare asks."""
+    from privloss.theorems.compare import ORDERS
+
+    for plan in (pl.Gaussian(1.1).poisson(0.01) * 1000, pl.Laplace(3.0) * 20, pl.Gaussian(0.5) * 3):
+        values = [plan.rdp(a).upper for a in ORDERS]
+        rows = {r.bound: r.epsilon for r in compare(plan, 1e-6, noise=False)}
+        for form, name in (("simple", "simple conversion"), ("infimum", "best order")):
+            best = pl.conversion.renyi_to_epsilon(ORDERS, values, delta=1e-6, form=form)
+            assert rows[f"Renyi DP, {name}"] == pytest.approx(best, rel=1e-12)

@@ -73,6 +73,11 @@ def test_selfcheck_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(out)["violations"] == []
     code, out, _ = _run(capsys, "selfcheck", "--settings", "2")
     assert "violations: 0" in out
+    header = next(line for line in out.splitlines() if line.startswith("regime"))
+    assert header.split() == ["regime", "settings", "wrong", "unproven", "median", "widest", "nearest"]
+    assert max(map(len, out.splitlines())) <= 80
+    assert "Poisson-sampled Gaussian " in out  # nothing is cut
+    assert "…" not in out
 
 
 def _shown(text: str) -> str:

@@ -57,6 +57,25 @@ def test_plan_file_and_python_agree(release: str) -> None:
     assert back["epsilon"] == bound.upper
 
 
+def test_nothing_is_said_twice(release: str) -> None:
+    calls = (
+        ("epsilon", release, "--delta", "1e-6"),
+        ("delta", release, "--epsilon", "9"),
+        ("calibrate", "--target-epsilon", "3", "--delta", "1e-5", "--steps", "10"),
+    )
+    for call in calls:
+        lines = run(*call).stdout.splitlines()
+        assert sum("adjacency" in line for line in lines) == 1
+        assert all(line == line.rstrip() for line in lines)
+
+
+def test_the_help_begins_with_what_most_people_want() -> None:
+    done = run()
+    assert (done.returncode, "a command is missing" in done.stderr) == (2, True)
+    places = [done.stdout.index(f" {name} ") for name in ("epsilon", "delta", "calibrate", "explain", "compare")]
+    assert places == sorted(places)
+
+
 def test_for_people(release: str) -> None:
     assert "5.806935026" in run("epsilon", *SGD, "--delta", "1e-6").stdout
     text = run("explain", release, "--delta", "1e-6").stdout
@@ -273,3 +292,22 @@ def test_sizes_and_epochs_are_echoed() -> None:
     found = json.loads(run("epsilon", "--noise-multiplier", "1.1", *sizes, "--delta", "1e-6", "--json").stdout)
     assert "940 steps" in found["derived"][0]
     assert "0.00426667" in found["derived"][1]
+
+
+def test_a_progress_bar_appears_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    from privloss.cli import theorems
+
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, says rich
+    with theorems.progress_bar("quick") as bar:
+        bar.step(1, 2)
+        assert not bar.live.is_started
+    monkeypatch.setattr(theorems, "_PATIENCE", 0.0)
+    with theorems.progress_bar("slow") as bar:
+        bar.timer.join()
+        assert bar.live.is_started
+    assert not bar.live.is_started
+    monkeypatch.delenv("FORCE_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    with theorems.progress_bar("no terminal") as bar:
+        bar.step(1, 2)
+        assert not bar.live.is_started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import privloss as pl
+from privloss.mechanisms.samplers.poisson import PoissonGroup
 from tests.conformance.outside import Skewed, Wrapped
 
 MECHANISMS: list[pl.Mechanism] = [
@@ -46,4 +47,5 @@ SAMPLED: list[pl.Sampled] = [
     pl.Gaussian(2.0).truncated_poisson(0.02, 1000, 40),
     pl.Gaussian(2.0).shuffle(10),
     pl.Gaussian(2.0).allocated(10),
+    PoissonGroup(pl.Gaussian(2.0), 0.1, 2),
 ]

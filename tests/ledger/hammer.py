@@ -261,7 +261,7 @@ def compare(ledger: Ledger, log: list[dict[str, Any]]) -> tuple[list[str], dict[
         tables = ledger.store.everything(cursor)
     problems = [f"error: {entry['error']}" for entry in log if "error" in entry]
     problems += [f"tables: {text}" for text in exceeded(tables)]
-    problems += _promises(tables, log) + _once(bodies) + _model(bodies, tables)
+    problems += _promises(tables, log) + _once(bodies) + _entered(log) + _model(bodies, tables)
     problems += [f"verify: {text}" for text in ledger.verify().problems]
     refusals = Counter(entry["refused"] for entry in log if "refused" in entry)
     asked, told = (sum(kind in entry for entry in log) for kind in ("intent", "answer"))
@@ -306,6 +306,12 @@ def _once(bodies: Iterable[dict[str, Any]]) -> list[str]:
     """Keys that took effect twice."""
     seen = Counter((body["kind"], body["key"]) for body in bodies if "key" in body)
     return [f"key {key!r}: was {kind} {times} times" for (kind, key), times in seen.items() if times > 1]
+
+
+def _entered(log: Iterable[dict[str, Any]]) -> list[str]:
+    """Keys under which more than one caller was told to read the data."""
+    told = Counter(entry["key"] for entry in log if entry.get("answer") == "start" and "state" in entry)
+    return [f"key {key!r}: let {times} callers in" for key, times in told.items() if times > 1]
 
 
 def _model(bodies: Iterable[dict[str, Any]], tables: State) -> list[str]:

@@ -20,7 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BROKEN = -1  # no test failed, but pytest did
 COPY = "PRIVLOSS_COPY"  # where the tests must find the sources
-TESTS = ("tests/ledger/test_safeguards.py", "tests/ledger/test_ledger.py", "tests/ledger/test_decide.py")
+TESTS = (
+    "tests/ledger/test_safeguards.py",
+    "tests/ledger/test_ledger.py",
+    "tests/ledger/test_decide.py",
+    "tests/ledger/test_once.py",
+)
 _SQLITE, _POSTGRES = "stores/migrations/sqlite/0001.sql", "stores/migrations/postgres/0001.sql"
 
 
@@ -130,6 +135,16 @@ MUTANTS = (
         "if True:",
         "keys_take_effect_once",
     ),
+    Mutant(
+        "rules: anybody may start again",
+        "decide.py",
+        "command.token and command.token == analysis.token",
+        "True",
+        "test_states",
+    ),
+    Mutant("rules: a known key enters frozen", "decide.py", "_any_frozen(datasets) or []", "[]", "frozen"),
+    Mutant("rules: a start enters frozen", "decide.py", "if frozen is not None:", "if False:", "frozen"),
+    Mutant("audit: order of events not compared", "verify.py", "if wrong:", "if False:", "out_of_turn"),
     Mutant(
         "rules: void after start", "decide.py", "VOIDED: (RESERVED,)}", "VOIDED: (RESERVED, STARTED)}", "test_states"
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_texts_for_people(run: Any) -> None:
     code, out, _ = run("reserve", "z", "--cost", "0.45", "--key", "b")
     assert (code, "short by 0.05" in out) == (3, True)
     assert "remaining" in run("status", "z")[1]
-    assert "reserved" in run("history", "z")[1]
+    assert re.search(r"\n +\d+  20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ  reserved ", run("history", "z")[1])
     assert "clean" in run("verify")[1]
 
 

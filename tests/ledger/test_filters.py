@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from fractions import Fraction
@@ -15,7 +16,6 @@ import privloss as pl
 from privloss.ledger import amounts
 from privloss.ledger.filters import CURRENCIES, THEOREMS, Filter
 from privloss.ledger.odometers import odometer
-from privloss.ledger.pricing import _down
 
 
 def test_exact_curves_are_no_filter() -> None:
@@ -57,6 +57,11 @@ def test_exact_curves_are_no_filter() -> None:
         (("zcdp", "1", None, "advanced"), "approx only"),
         (("rdp", "0.001", "1e-9"), "leaves room"),
         (("gdp", "2000000"), "at most"),
+        (("approx", "1", "1e-400", "advanced"), "must be 0 or at least 1e-300"),
+        (("approx", "1", "1e-301"), "must be 0 or at least 1e-300"),
+        (("rdp", "1", "1e-400"), "must be 0 or at least 1e-300"),
+        (("zcdp", "1", "1e-400"), "must be 0 or at least 1e-300"),
+        (("gdp", "1", "1e-400"), "must be 0 or at least 1e-300"),
     ],
 )
 def test_budgets_that_make_no_sense(arguments: tuple[Any, ...], says: str) -> None:
@@ -82,6 +87,7 @@ def test_advanced_caps() -> None:
 def test_guarantees_against_the_engine() -> None:
     """What a full budget guarantees is what the engine says about one mechanism that spends all of it."""
     zcdp = float(Filter.of("zcdp", "0.5", "1e-6").guarantee()["epsilon"] or 0)
+    assert zcdp < 5.2215345
     assert zcdp >= pl.ZCDP(0.5).epsilon(1e-6).upper * (1 - 1e-9)
     assert zcdp <= pl.ZCDP(0.5).epsilon(1e-6).upper * (1 + 1e-3)
     gdp = float(Filter.of("gdp", "0.8", "1e-6").guarantee()["epsilon"] or 0)
@@ -94,6 +100,34 @@ def test_guarantees_against_the_engine() -> None:
         assert 3 * (1 - 1e-6) <= found <= 3 * (1 + 1e-12)
     assert len(rdp.caps) >= 2
     assert Filter.of("zcdp", "0.5").guarantee() == {"epsilon": None, "delta": None}
+
+
+@pytest.mark.parametrize("delta", ["0.5", "0.01", "1e-6", "1e-75", "1e-300"])
+@pytest.mark.parametrize("cap", [f"1/{2**40}", "1e-6", "0.001", "1/3", "3", "1000"])
+def test_guarantees_are_those_of_the_engine(cap: str, delta: str) -> None:
+    """Computed without it: never below, and hardly above."""
+    size, chance = float(Fraction(cap)), float(delta)
+    zcdp = float(Filter.of("zcdp", cap, delta).guarantee()["epsilon"] or 0)
+    assert 0 <= zcdp - pl.conversion.zcdp_to_epsilon(size, delta=chance) <= 1e-8 * zcdp + 2e-12
+    gdp = float(Filter.of("gdp", cap, delta).guarantee()["epsilon"] or 0)
+    exact = pl.GDP(size).epsilon(chance)
+    assert exact.lower <= gdp <= exact.upper * 1.01 + 2e-12
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "1e-75", "1e-300", "1/3", f"1/{7**50}", f"{10**99 + 1}/{10**120}"])
+@pytest.mark.parametrize("cap", ["1/3", "900", f"1/{2**40}"])
+def test_small_and_odd_deltas(cap: str, delta: str) -> None:
+    """What is written can be read again, and has a guarantee or a clear refusal."""
+    for currency, rule in (("approx", "basic"), ("approx", "advanced"), ("zcdp", None), ("rdp", None), ("gdp", None)):
+        if currency == "rdp" and cap != "900":
+            with contextlib.suppress(pl.InvalidInput):  # "no order leaves room"
+                Filter.of(currency, cap, delta)
+            continue
+        made = Filter.of(currency, cap, delta, rule)
+        assert made.delta == Fraction(delta)
+        assert Filter.from_dict(made.to_dict()) == made
+        found = made.guarantee()
+        assert 0 <= float(Fraction(found["epsilon"] or -1)) < math.inf
 
 
 @given(st.fractions(min_value=0, max_value=1000))
@@ -115,7 +149,7 @@ def test_huge_denominators() -> None:
 @given(st.integers(1, 10**6))
 def test_a_plan_is_priced_at_no_more_than_the_delta_charged(n: int) -> None:
     chance = Fraction(n, 10**13 + 1)
-    assert Fraction(_down(chance)) <= chance < Fraction(math.nextafter(_down(chance), 1.0))
+    assert Fraction(amounts.down(chance)) <= chance < Fraction(math.nextafter(amounts.down(chance), 1.0))
 
 
 def test_odometers() -> None:
@@ -134,3 +168,27 @@ def test_odometers() -> None:
     assert known <= odometer("zcdp", {"rho": Fraction(1, 10)}, 1e-6).epsilon <= 2 * known
     with pytest.raises(pl.InvalidInput, match="currency"):
         odometer("bits", {})
+
+
+def test_what_an_odometer_says_is_true() -> None:
+    """Randomised response of epsilon 1 is (0.9, delta)-DP with a small delta, but its loss is often 1: the reading says
+    nothing about that loss, only about answers it can be computed from."""
+    delta = pl.PureDP(1.0).delta(0.9).upper
+    often = math.e / (1 + math.e)
+    assert delta < 0.07 < often
+    basic = odometer("approx", {"epsilon": Fraction(9, 10), "delta": Fraction(delta)})
+    assert basic.dominated
+    assert basic.text.startswith("all answers so far can be computed from answers whose privacy loss is at most 0.9, ")
+    advanced = odometer("approx", {"epsilon_squared": Fraction(1, 10), "delta": Fraction(1, 10**6)}, 1e-6)
+    assert advanced.dominated
+    assert "can be computed from" in advanced.text
+    for currency, spent in (
+        ("zcdp", {"rho": Fraction(1, 10)}),
+        ("approx", {"epsilon_squared": Fraction(1, 10), "delta": Fraction(0)}),
+    ):
+        found = odometer(currency, spent, 1e-6)
+        assert not found.dominated
+        assert found.text == f"the privacy loss so far is at most {found.epsilon!r}, except with probability 1e-06"
+    assert odometer("approx", {"epsilon": Fraction(1, 4), "delta": Fraction(0)}).text.endswith("0.25, surely")
+    # the pair from which every (epsilon, delta)-DP answer can be computed: it fails with delta, else loses epsilon
+    assert pl.ApproxDP(0.9, delta).delta(0.9).upper == pytest.approx(delta, rel=1e-9)

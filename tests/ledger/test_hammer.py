@@ -42,3 +42,13 @@ def test_the_comparison_itself_can_fail(tmp_path: Path, entry: dict[str, Any], s
     assert compare(ledger, told)[0] == []
     problems = compare(ledger, [told[0], entry])[0]
     assert any(says in problem for problem in problems)
+
+
+def test_the_comparison_sees_two_callers(tmp_path: Path) -> None:
+    ledger = Ledger.create(str(tmp_path / "privloss.db"))
+    set_up(ledger)
+    ledger.reserve("wide", cost="1/7", key="k")
+    ledger.start("k")
+    told = [{"intent": "start", "key": "k"}, {"answer": "start", "key": "k", "state": "STARTED"}]
+    assert compare(ledger, told)[0] == []
+    assert "key 'k': let 2 callers in" in compare(ledger, told * 2)[0]

@@ -70,7 +70,9 @@ def test_states(ledger: Ledger) -> None:
         ledger.commit("a")
     assert _reason(refused) == "wrong-state"  # data may be read only after start
     assert ledger.start("a").state == "STARTED"
-    assert ledger.start("a").state == "STARTED"  # the same again: no harm
+    with pytest.raises(RefusedError) as refused:
+        ledger.start("a")  # a second caller
+    assert _reason(refused) == "already-started"
     with pytest.raises(RefusedError) as refused:
         ledger.void("a")
     assert "counts as spent" in refused.value.refused.text

@@ -49,6 +49,7 @@ class Machine(RuleBasedStateMachine):
         self.store = type(self).make() if type(self).make is not None else None  # type: ignore[misc]
         self.committed: dict[tuple[str, str, str], Fraction] = {}
         self.effects: dict[str, int] = {}
+        self.entered: dict[str, set[str]] = {}
         for name in ("d", "e"):
             self.run(AddDataset(name, "add-remove", "record"))
             self.run(SetBudget(name, Filter.of("pure", "1")))
@@ -61,6 +62,9 @@ class Machine(RuleBasedStateMachine):
         for event in events:
             if event["kind"] == "reserved":
                 self.effects[event["key"]] = self.effects.get(event["key"], 0) + 1
+        if refused is None and isinstance(command, Move) and command.to == STARTED:
+            self.entered.setdefault(command.key, set()).add(command.token)
+            assert not any(self.model.datasets[name].frozen for name in self.model.analyses[command.key].charges)
         if refused is not None and before is not None and not events:
             assert self.model == before  # a refusal leaves no trace (invariant 6: all or nothing)
         if self.store is not None:
@@ -75,9 +79,13 @@ class Machine(RuleBasedStateMachine):
         charges = {name: {"epsilon": amount} for name in names}
         self.run(Reserve(key, request, charges, None, analyst, lease, self.now))
 
-    @rule(key=KEYS, to=st.sampled_from([STARTED, COMMITTED, VOIDED]))
+    @rule(key=KEYS, to=st.sampled_from([COMMITTED, VOIDED]))
     def move(self, key: str, to: str) -> None:
-        self.run(Move(to, key, self.now, 5.0 if to == STARTED else None))
+        self.run(Move(to, key, self.now))
+
+    @rule(key=KEYS, caller=st.sampled_from(["one", "two"]))
+    def start(self, key: str, caller: str) -> None:
+        self.run(Move(STARTED, key, self.now, 5.0, caller))
 
     @rule(name=st.sampled_from(["d", "e", "x"]), frozen=st.booleans())
     def freeze(self, name: str, frozen: bool) -> None:
@@ -102,6 +110,7 @@ class Machine(RuleBasedStateMachine):
                 assert balance.committed >= self.committed.get((name, owner, part), 0)  # 4: committed never falls
                 self.committed[(name, owner, part)] = balance.committed
         assert all(count == 1 for count in self.effects.values())  # 5: a key takes effect once
+        assert all(len(callers) == 1 for callers in self.entered.values())  # and lets one caller in
         if self.store is not None:
             with self.store.reading() as cursor:
                 assert differences(self.model, self.store.everything(cursor)) == []  # 2, 3: durable and equal

@@ -36,9 +36,8 @@ def table() -> str:
     for scheme in SCHEMES.values():
         method = scheme.description.method
         unit = "an epoch" if scheme.epochs else "a step"
-        name = f"`{scheme.name}`" if scheme.in_plan_files else "a group on a Poisson sample"
-        called = f"`.{method}(...)`" if scheme.in_plan_files else "`pl.group.plan(...)`"
-        rows.append(f"| {name} | {called} | {unit} | {scheme.certified or '-'} |")
+        called = f"`.{method}(...)`" if scheme.in_runs else "`pl.group.plan(...)`"
+        rows.append(f"| `{scheme.name}` | {called} | {unit} | {scheme.certified or '-'} |")
     return "\n".join(rows)
 
 

@@ -160,3 +160,16 @@ def test_what_is_not_there_yet_is_refused_by_name() -> None:
         pl.Gaussian(sigma=1.0).poisson(0.1).epsilon(1e-6, adjacency="replace-one")
     with pytest.raises(pl.Unsupported, match="add-remove"):
         pl.Gaussian(1.0).shuffled(10).epsilon(1e-6)
+
+
+def test_a_group_on_a_sample_is_saved_and_reloaded() -> None:
+    plan = pl.group.plan(pl.Gaussian(1.3).poisson(0.1) * 3, people=2)
+    again = pl.Plan.from_json(plan.to_json())
+    assert again == plan
+    assert again.delta(1.0) == plan.delta(1.0)
+    assert again != pl.Gaussian(1.3).poisson(0.1) * 3
+    bad = plan.to_json().replace('"people": 2', '"people": 0')
+    with pytest.raises(pl.InvalidPlan, match="people"):
+        pl.Plan.from_json(bad)
+    with pytest.raises(pl.InvalidInput, match="sampling"):  # no training run is one of a group
+        pl.dp_sgd(dataset_size=100, batch_size=10, steps=5, noise_multiplier=1.0, sampling="poisson-group")

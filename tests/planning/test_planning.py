@@ -266,21 +266,6 @@ def test_bad_budgets() -> None:
             pl.allocate(**{"epsilon": 1.0, "delta": 1e-6, "weights": [1, 1], **bad})  # type: ignore[arg-type]
 
 
-def test_a_grid() -> None:
-    seen = []
-
-    def watch(points: Any, count: int) -> Any:
-        seen.append(count)
-        return points
-
-    found = pl.sweep(lambda s, n: pl.Gaussian(s) * n, s=[1.0, 2.0], n=[1, 5, 9], delta=1e-6, progress=watch)
-    assert seen == [6]
-    assert found.table()[1][2] == (pl.Gaussian(2.0) * 9).epsilon(1e-6)
-    assert found.points()[4]["n"] == 5
-    with pytest.raises(pl.InvalidInput, match="grid"):
-        pl.sweep(lambda: pl.Gaussian(1.0), delta=1e-6)
-
-
 def test_parallel_parts() -> None:
     parts = {"a": pl.Gaussian(2.0) * 3, "b": pl.Laplace(5.0)}
     both = pl.parallel(parts, members={"a": [1, 2], "b": [3]})

@@ -1,8 +1,8 @@
 """The least rho for which a plan is rho-zCDP: the supremum over t > 0 of K(t)/(t(t+1)), both directions.
 
 - Gaussian steps attain mu^2/2 at every t; sampled Gaussians approach theirs as t grows (`concentration` of each loss).
-- Bounded losses (Laplace, randomised response): branch and bound over t. K(t)/t does not fall, so on [a, b] the ratio
-  is at most K(b)/(b (a+1)); the limit t -> 0 is the mean loss.
+- Bounded losses (Laplace, randomised response): branch and bound over t, on cells where K lies below its chord; the
+  limit t -> 0 is the mean loss.
 
 The supremum of a sum lies between its largest value found and the sum of the suprema.
 """
@@ -20,10 +20,11 @@ from privloss.losses.composed import ComposedLoss
 from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics.bound import Bound
-from privloss.numerics.floats import Real, lowered, raised
+from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
 METHOD = "supremum of K(t)/(t(t+1))"
-_ROUNDS, _SPLIT, _WANTED = 12, 8, 1e-10
+_ROUNDS, _CELLS, _SPLIT, _WANTED = 16, 100, 4, 1e-10
+_LIKELY, _MOST_ALIVE = 3, 1000  # points where a lower end looks in a round; cells beyond which it stops
 _FEW = np.geomspace(1e-2, 1e3, 16)  # where a lower end looks
 
 
@@ -87,24 +88,38 @@ def _branch_and_bound(loss: PrivacyLoss) -> tuple[float, float]:
     top = max(loss.largest, 1e-300)
     mean_low, mean_high = loss.mean_bounds()
     first, last = 1e-12 / max(top, 1.0), 1e13
-    edges = np.geomspace(first, last, 200)
-    left, right = edges[:-1], edges[1:]
+    edges = np.geomspace(first, last, _CELLS + 1)[None, :]  # every row: neighbouring cells
     best = max(mean_low, 0.0)
-    ceiling = best
-
-    def ratio_upper(a: Real, b: Real) -> Real:
-        k = np.minimum(loss.log_mgf_upper(b), top * b)
-        return np.asarray(raised(k / (b * (a + 1)), 8))
-
-    # left of all cells K(t)/t <= K(first)/first; right of all cells K(t)/t <= top
-    outside = max(float(ratio_upper(np.zeros(1), np.array([first]))[0]), top / (last + 1))
+    ceiling, outside = best, math.inf
     for _ in range(_ROUNDS):
-        upper = ratio_upper(left, right)
-        best = max(best, lowered(float((loss.log_mgf_lower(right) / (right * (right + 1))).max()), 8))
+        k = np.minimum(loss.log_mgf_upper(edges.ravel()), raised(top * edges.ravel(), 2)).reshape(edges.shape)
+        if math.isinf(outside):  # left of all cells K(t)/t <= K(first)/first; right of all cells K(t)/t <= top
+            outside = raised(max(float(k[0, 0]) / first, top / (last + 1)), 8)
+        likely = edges.ravel()[np.argsort((k / (edges * (edges + 1))).ravel())[-_LIKELY:]]
+        best = max(best, lowered(float((loss.log_mgf_lower(likely) / (likely * (likely + 1))).max()), 8))
+        left, right = edges[:, :-1].ravel(), edges[:, 1:].ravel()
+        upper = _on_cells(left, right, k[:, :-1].ravel(), k[:, 1:].ravel())
         alive = upper > best * (1 + _WANTED)
         ceiling = max(float(upper[alive].max()) if np.any(alive) else best * (1 + _WANTED), best)
-        if not np.any(alive) or alive.sum() > 4000:
+        if not np.any(alive) or alive.sum() > _MOST_ALIVE:
             break
-        parts = np.exp(np.linspace(np.log(left[alive]), np.log(right[alive]), _SPLIT + 1, axis=1))
-        left, right = parts[:, :-1].ravel(), parts[:, 1:].ravel()
+        edges = np.exp(np.linspace(np.log(left[alive]), np.log(right[alive]), _SPLIT + 1, axis=1))
+        edges[:, 0], edges[:, -1] = left[alive], right[alive]  # no gaps by rounding
     return best, max(ceiling, outside, mean_high if outside > best else best)
+
+
+def _on_cells(a: Real, b: Real, k_a: Real, k_b: Real) -> Real:
+    """Upper bounds on K(t)/(t(t+1)) for a <= t <= b, from those on K at the ends.
+
+    K(t)/t does not fall: at most K(b)/(b(a+1)). K is convex, so below its chord s + rt, and h(t) = (s + rt)/(t(t+1))
+    = r/(t+1) + s/t - s/(t+1) is largest at an end, or where h' = 0, at most (b-a)/2 from the middle: there it exceeds
+    the middle by no more than max |h''| (b-a)^2/8, |h''| <= 2|r|/(a+1)^3 + 2|s|/a^3.
+    """
+    width, middle = b - a, 0.5 * (a + b)
+    rough = 8 * UNIT * (np.abs(k_a) + np.abs(k_b))
+    r = padded_up((np.abs(k_b - k_a) + rough) / width, 1e-9)
+    s = padded_up(np.abs(k_a * b - k_b * a) / width + rough * b / width, 1e-9)
+    ends = np.maximum(k_a / (a * (a + 1)), k_b / (b * (b + 1)))
+    inside = 0.5 * (k_a + k_b) / (middle * (middle + 1))
+    bend = (r / (a + 1) ** 3 + s / a**3) * width**2 / 4
+    return np.asarray(raised(np.minimum(np.maximum(ends, inside) + padded_up(bend, 1e-9), k_b / (b * (a + 1))), 16))

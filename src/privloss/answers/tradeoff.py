@@ -1,31 +1,50 @@
 """f-DP: the trade-off curve, from the same K.
 
-With delta(eps) the larger of both directions, (eps, delta(eps))-DP for all eps >= 0 is the same as f-DP with
+With d(u) the larger of both directions' delta(log u), (eps, delta(eps))-DP for all eps >= 0 is the same as f-DP with
 
-    f(a) = sup over eps >= 0 of max{ 0, 1 - delta(eps) - e^eps a, e^-eps (1 - delta(eps) - a) }   (Dong, Roth, Su 2022).
+    f(a) = sup over u >= 1 of max{ 0, 1 - d(u) - u a, (1 - d(u) - a)/u }   (Dong, Roth, Su 2022).
 
-Every eps gives a lower bound on f. Both branches are concave, in e^eps and in e^-eps, so three neighbouring points
-around the best one also bound the supremum from above.
+d(u) = sup over neighbours and events S of P(S) - u Q(S) is convex in u, with slopes between -1 and 0. So one set of
+points u_k with intervals [lo_k, hi_k] for d(u_k) serves every a:
+
+- *Any tangent bounds f from below*: f(a) >= 1 - hi_k - u_k a and f(a) >= (1 - hi_k - a)/u_k.
+- *Any chord bounds f from above*: beyond its ends a convex function lies above its chord, so between u_k and u_(k+1)
+
+      d(u) >= lo_k + s (u - u_k),             s = (lo_k - hi_(k-1))/(u_k - u_(k-1)), or -1 at the edge,
+      d(u) >= lo_(k+1) - r (u_(k+1) - u),     r = min(0, (hi_(k+2) - lo_(k+1))/(u_(k+2) - u_(k+1))).
+
+  Left of any v in between use the first line, right of it the second. 1 - line - u a and (1 - line - a)/u are monotone
+  in u, so they are largest at u_k, v or u_(k+1): the *vertices* (u_k, lo_k) and (v, the smaller line at v) bound f(a).
+  Beyond the last point the second line is the mass of infinite loss.
+
+Points are added where the two bounds differ most, all of a round in one call: about the peak of the parabola through
+three neighbours, and at the vertex that rules the upper end.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from privloss.answers import exact
+from privloss.errors import InvalidInput
+from privloss.losses.composition import WorstNeighbours
 from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
-from privloss.numerics.bound import Bound, exactly
-from privloss.numerics.floats import next_down, next_up, raised
+from privloss.numerics.bound import Bound, Bounds, exactly
+from privloss.numerics.floats import UNIT, Real, next_down, next_up
 
 METHOD = "trade-off from the exact privacy profile"
-_GOLDEN = 0.5 * (math.sqrt(5) - 1)
-
-Branch = Callable[[float], tuple[float, float]]
+DEFAULT_WIDTH = 1e-10
+_ALONE = 1e-14  # of one point, unless told otherwise: the last digits cost little
+_FIRST, _ROUNDS = 16, 14
+_FARTHEST = 700.0  # epsilon
+_CLOSEST = 1e-9  # points nearer to one another than this tell nothing new
+_TOGETHER = 256  # rates compared with all points at once
 
 
 def total_variation(plan: Plan, *, adjacency: str | None = None) -> Bound:
@@ -33,117 +52,153 @@ def total_variation(plan: Plan, *, adjacency: str | None = None) -> Bound:
     return exact.one_delta(plan, 0.0, adjacency=adjacency)
 
 
-def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None) -> Bound:
-    """The least false negative rate at false positive rate `fpr`."""
-    rate = check.number("fpr", fpr, low=0, high=1)
+def tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_WIDTH) -> Bound | Bounds:
+    """The f-DP curve at a false positive rate, to a width of `tolerance`: no attack, whichever neighbour it takes for
+    the null, has a smaller false negative rate. An array for an array."""
+    check.number("tolerance", tolerance, low=1e-14, high=0.1)
+    if isinstance(fpr, np.ndarray):
+        fpr = fpr.tolist()
+    if isinstance(fpr, (str, bytes)) or not isinstance(fpr, Iterable):
+        return one_tradeoff(plan, fpr, adjacency=adjacency, tolerance=tolerance)
+    rates = [check.number(f"fpr[{i}]", r, low=0, high=1) for i, r in enumerate(fpr)]
+    if not rates:
+        raise InvalidInput(f"fpr = {fpr!r}: must not be empty.")
+    return Bounds(_all(plan, rates, adjacency, tolerance))
+
+
+def one_tradeoff(plan: Plan, fpr: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_WIDTH) -> Bound:
+    """`tradeoff` at one rate."""
+    wanted = tolerance if tolerance != DEFAULT_WIDTH else _ALONE
+    return _all(plan, [check.number("fpr", fpr, low=0, high=1)], adjacency, wanted)[0]
+
+
+def _all(plan: Plan, rates: list[float], adjacency: str | None, wanted: float) -> list[Bound]:
     worst = worst_neighbours(plan, adjacency)
-    if rate == 1:
-        return exactly(0.0, METHOD)
-    if rate == 0 and worst.curve.empty:
-        low, high = (worst.loss.reversed() if worst.loss.parts else worst.loss).delta_inf_bounds
-        mine = worst.loss.delta_inf_bounds
-        attained = max(low, mine[0])
-        if worst.attained:
-            attained = max(d.delta_inf_bounds[0] for loss in worst.attained for d in (loss, loss.reversed()))
-        lost = max(high, mine[1])
-        return Bound(next_down(1 - lost) if lost > 0 else 1.0, min(next_up(1 - attained), 1.0), METHOD)
-    seen: dict[float, Bound] = {}
-
-    def delta(eps: float) -> Bound:
-        if eps not in seen:
-            seen[eps] = exact.one_delta(plan, eps, adjacency=adjacency)
-        return seen[eps]
-
-    def steep(x: float) -> tuple[float, float]:  # x = e^eps >= 1
-        d = delta(math.log(x))
-        return _outward(1 - d.upper - x * rate, 1 - d.lower - x * rate)
-
-    def flat(y: float) -> tuple[float, float]:  # y = e^-eps <= 1
-        d = delta(-math.log(y))
-        return _outward(y * (1 - d.upper - rate), y * (1 - d.lower - rate))
-
-    limit = raised(-math.log(rate), 4) if rate > 0 else math.inf  # beyond, 1 - e^eps a < 0
-    found = [_supremum(steep, delta, rate, limit, +1), _supremum(flat, delta, rate, 700.0, -1)]
-    return Bound(max(0.0, *(f[0] for f in found)), min(max(0.0, *(f[1] for f in found)), 1.0), METHOD)
+    easy = {1.0: exactly(0.0, METHOD)}
+    if 0.0 in rates and worst.curve.empty:
+        easy[0.0] = _at_zero(worst)
+    rest = _revealed(worst)[0] if worst.curve.empty else 0.0
+    hard = sorted({rate for rate in rates if rate not in easy})
+    found = dict(zip(hard, _Profile(worst, rest).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
+    return [easy[rate] if rate in easy else found[rate] for rate in rates]
 
 
-def _outward(low: float, high: float) -> tuple[float, float]:
-    return low - 4e-16, high + 4e-16
+def _at_zero(worst: WorstNeighbours) -> Bound:
+    attained, lost = _revealed(worst)
+    return Bound(next_down(1 - lost) if lost > 0 else 1.0, min(next_up(1 - attained), 1.0), METHOD)
 
 
-def _cells_upper(delta: Callable[[float], Bound], rate: float, limit: float, sign: int) -> float:
-    """A coarse upper bound on a branch: on [a, b] delta(eps) >= delta(b), the other factors are worst at a. What lies
-    beyond the last edge is one more cell, without end where there is no limit."""
-    edges = [0.0, *(min(limit, 700.0) * (k / 48) ** 2 for k in range(1, 49))]
-    best = 0.0
-    for a, b in itertools.pairwise(edges):
-        kept = 1 - delta(b).lower
-        value = kept - math.exp(a) * rate if sign > 0 else math.exp(-a) * (kept - rate)
-        best = max(best, value)
-    last = edges[-1]
-    if sign < 0:
-        beyond = math.exp(-last)
-    elif limit > last:  # rates below e^-700
-        beyond = 1 - (delta(limit).lower if limit < math.inf else 0.0) - math.exp(last) * rate
-    else:
-        beyond = 0.0
-    return max(best, beyond) + 1e-15
+def _revealed(worst: WorstNeighbours) -> tuple[float, float]:
+    """An interval for the mass of infinite loss, below which no delta falls."""
+    low, high = (worst.loss.reversed() if worst.loss.parts else worst.loss).delta_inf_bounds
+    mine = worst.loss.delta_inf_bounds
+    attained = max(low, mine[0])
+    if worst.attained:
+        attained = max(d.delta_inf_bounds[0] for loss in worst.attained for d in (loss, loss.reversed()))
+    return attained, max(high, mine[1])
 
 
-def _supremum(
-    branch: Branch, delta: Callable[[float], Bound], rate: float, limit: float, sign: int
-) -> tuple[float, float]:
-    """(lower, upper) for the supremum of a concave branch over the points e^(sign eps), 0 <= eps <= limit."""
+class _Profile:
+    """Points of the privacy profile, asked as they are needed."""
 
-    def middle(eps: float) -> float:
-        return branch(math.exp(sign * eps))[0]
+    def __init__(self, worst: WorstNeighbours, rest: float) -> None:
+        self.curve, self.rest = exact.DeltaCurve(worst), rest
+        self.seen: dict[float, tuple[float, float]] = {}
 
-    at_edge = branch(1.0)
-    if branch(1.0 + sign * 1e-3)[1] <= at_edge[0]:  # concave, and falling from the edge on
-        return at_edge[0], _concave_upper(branch, 1.0, sign)
-    a, b = 0.0, min(limit, 700.0)
-    best_eps, best = 0.0, middle(0.0)
-    c, d = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)
-    fc, fd = middle(c), middle(d)
-    for _ in range(80):
-        if fc >= fd:
-            b, d, fd = d, c, fc
-            c = b - _GOLDEN * (b - a)
-            fc = middle(c)
-        else:
-            a, c, fc = c, d, fd
-            d = a + _GOLDEN * (b - a)
-            fd = middle(d)
-        for eps, value in ((c, fc), (d, fd)):
-            if value > best:
-                best_eps, best = eps, value
-        if b - a < 1e-7 * (1e-3 + a):
-            break
-    upper = _concave_upper(branch, math.exp(sign * best_eps), sign)
-    return best, upper if upper < 1.0 else _cells_upper(delta, rate, limit, sign)
+    def ask(self, wishes: Iterable[tuple[float, float]]) -> None:
+        """delta at further epsilons, all in one call; each is left out if another is nearer than its distance."""
+        known = sorted(self.seen)
+        new: list[float] = []
+        for wish, distance in sorted(wishes):
+            eps = min(max(wish, 0.0), _FARTHEST)
+            others = np.array([*known, *new])
+            if not len(others) or np.min(np.abs(others - eps)) > max(distance, _CLOSEST * (1e-3 + eps)):
+                new.append(eps)
+        new.sort()
+        if new:
+            self.seen |= {eps: (d.lower, d.upper) for eps, d in zip(new, self.curve.read(new), strict=True)}
+
+    def points(self) -> tuple[Real, Real, Real]:
+        """eps, and lower and upper ends of delta."""
+        eps = np.array(sorted(self.seen))
+        low, high = np.array([self.seen[e] for e in eps]).T
+        # d falls: what is proven on one side holds on the other
+        return eps, np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
+
+    def tradeoff(self, rates: Real, wanted: float) -> list[Bound]:
+        least = float(rates[rates > 0].min()) if np.any(rates > 0) else 0.0
+        last = min(math.log(1 / least), _FARTHEST) if least > 0 else _FARTHEST  # beyond, 1 - u a < 0
+        self.ask((last * (k / _FIRST) ** 2, 0.0) for k in range(_FIRST + 1))
+        lower = upper = np.zeros_like(rates)
+        for turn in range(_ROUNDS + 1):
+            eps, low, high = self.points()
+            at, floor = vertices(np.exp(eps), np.maximum(low, self.rest), high, self.rest)
+            tangent, lower = _largest(np.exp(eps), high, rates)
+            vertex, upper = _largest(at, floor, rates)
+            lower, upper = np.maximum(lower - 8 * UNIT, 0.0), np.minimum(np.maximum(upper + 8 * UNIT, 0.0), 1.0)
+            blur = np.max((high - low)[np.clip(tangent[:, None] + np.arange(-1, 2), 0, len(eps) - 1)], axis=1)
+            wide = np.flatnonzero(upper - lower > np.maximum(wanted, 4 * blur))
+            if turn == _ROUNDS or not len(wide):
+                break
+            before, places = len(self.seen), np.log(at[vertex])
+            wishes: list[tuple[float, float]] = []
+            for i in wide:
+                near = _nearer(eps, high, int(tangent[i]), float(rates[i]), wanted)
+                wishes += near if turn < 2 and near else [*near, (float(places[i]), 0.0)]
+            self.ask(wishes)
+            if len(self.seen) == before:
+                break
+        return [Bound(float(a), float(b), METHOD) for a, b in zip(lower, upper, strict=True)]
 
 
-def _concave_upper(branch: Branch, x: float, sign: int) -> float:
-    """Upper bound on the supremum of a concave f from values around its best point x; f lives on x >= 1 (sign +1) or
-    0 < x <= 1 (sign -1).
+def vertices(u: Real, low: Real, high: Real, rest: float = 0.0) -> tuple[Real, Real]:
+    """Places and lower bounds on d that rule the upper end, from points u[0] = 1 < u[1] < ... of d >= rest."""
+    width = np.diff(u)
+    fall = (low[1:] - high[:-1]) / width  # no more than the slope of a chord
+    rise = np.minimum((high[1:] - low[:-1]) / width, 0.0)  # no less
+    left = np.append(-1.0, fall)  # of the line that goes right from each point
+    right = np.append(rise[1:], 0.0)  # of the line that goes left from each point but the first
+    left = np.clip(left, -1.0, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        meet = (low[1:] - low[:-1] + left[:-1] * u[:-1] - right * u[1:]) / (left[:-1] - right)
+        last = u[-1] - (low[-1] - rest) / left[-1] if left[-1] < 0 else u[-1]
+    meet = np.where(np.isfinite(meet), np.clip(meet, u[:-1], u[1:]), u[:-1])
+    first_line, second_line = low[:-1] + left[:-1] * (meet - u[:-1]), low[1:] - right * (u[1:] - meet)
+    # slopes carry the rounding of a difference over the distance of its points
+    before, after = np.append(1.0, width)[:-1], np.append(width[1:], 1.0)
+    size = (meet - u[:-1]) / before * (low[:-1] + np.append(0.0, high[:-2])) + low[:-1]
+    size += (u[1:] - meet) / after * (low[1:] + np.append(high[2:], 0.0)) + low[1:]
+    floor = np.maximum(np.minimum(first_line, second_line) - 16 * UNIT * size, low[1:])  # d falls
+    beyond = max(u[-1], min(last, 1e300))
+    return np.concatenate([u, meet, [beyond]]), np.maximum(np.concatenate([low, floor, [rest]]), 0.0)
 
-    If f(x) surely exceeds f(x - h) and f(x + h), the supremum lies between. On [x, x+h] a concave function stays below
-    the chord through x - h and x extended, so below f(x) + (f(x) - f(x-h)); likewise on the other side. At the end of
-    the domain the chord through x + h and x + 2h (inwards) is extended instead.
-    """
-    low, high = branch(x)
-    for width in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3):
-        h = width * x
-        inner = branch(x + sign * h)  # away from the edge at 1
-        has_outer = sign * (x - sign * h - 1) >= 0
-        outer = branch(x - sign * h) if has_outer else None
-        if inner[1] > low or (outer is not None and outer[1] > low):
-            continue
-        if outer is not None:
-            return high + max(high - outer[0], high - inner[0], 0.0)
-        # between x and x + h: the chord through x + h and x + 2h, extended; between the edge and x, less than h away,
-        # the chord through x and x + h
-        second = branch(x + 2 * sign * h)
-        inward = inner[1] + max(inner[1] - second[0], 0.0)
-        return max(high, inward) if x == 1.0 else max(high + max(high - inner[0], 0.0), inward)
-    return 1.0
+
+def _largest(u: Real, d: Real, rates: Real) -> tuple[Any, Real]:
+    """For each rate a the largest of 1 - d - u a and (1 - d - a)/u, and where."""
+    where, values = [], []
+    for some in np.array_split(rates, -(-len(rates) // _TOGETHER)):
+        rate = some[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            both = np.maximum(1 - d - u * rate, (1 - d - rate) / u)
+        where.append(np.argmax(both, axis=1))
+        values.append(both[np.arange(len(some)), where[-1]])
+    return np.concatenate(where), np.concatenate(values)
+
+
+def _nearer(eps: Real, high: Real, k: int, rate: float, wanted: float) -> list[tuple[float, float]]:
+    """Where to look next for one rate, and what distance from other points is near enough: on both sides of the peak
+    of the parabola through the best point and its neighbours, as close as its error allows."""
+    i = min(max(k, 1), len(eps) - 2)
+    x = eps[i - 1 : i + 2]
+    u = np.exp(x)
+    d = high[i - 1 : i + 2]
+    steep, flat = 1 - d - u * rate, (1 - d - rate) / u
+    y = steep if steep.max() >= flat.max() else flat
+    slopes = np.diff(y) / np.diff(x)
+    bend = (slopes[1] - slopes[0]) / (x[2] - x[0])
+    peak = float(0.5 * (x[0] + x[1]) - 0.5 * slopes[0] / bend) if bend < 0 else -1.0
+    if not x[0] <= peak <= x[2]:
+        return []
+    wide, close = float(max(x[1] - x[0], x[2] - x[1])), 0.7 * math.sqrt(wanted / max(-2 * bend, 1e-6))
+    step = max(0.2 * wide * min(wide, 1.0), close)
+    return [(peak - step, 0.8 * close), (peak + step, 0.8 * close)]

@@ -17,6 +17,9 @@ import typer
 from privloss.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from privloss.answers.explain import Explanation
     from privloss.mechanisms.base import Plan
 
 PlanFile = Annotated[Path | None, typer.Argument(metavar="[PLAN]", help="A plan file (JSON); or use the flags.")]
@@ -54,6 +57,23 @@ _FLAGS: dict[str, Any] = {
     "max_batch_size": MaxBatch,
     "accumulation": Accumulation,
 }
+
+
+def print_table(table: Table) -> None:
+    """Without blanks at the ends of lines."""
+    from rich.console import Console
+
+    console = Console()
+    with console.capture() as held:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in held.get().splitlines()))
+
+
+def add_assumptions(table: Table, explanation: Explanation) -> None:
+    """What an answer assumes; the adjacency has a row of its own."""
+    others = [text for text in explanation.assumptions if text != f"adjacency: {explanation.adjacency}"]
+    for i, text in enumerate(others):
+        table.add_row("assumed" if i == 0 else "", text)
 
 
 def number(flag: str, text: str) -> float:

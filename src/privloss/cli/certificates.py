@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privloss.cli.arguments import Adjacency, AsJson, finite, number, takes_plan
+from privloss.cli.arguments import Adjacency, AsJson, finite, number, print_table, takes_plan
 from privloss.cli.theorems import progress_bar
 from privloss.errors import InvalidInput
 
@@ -105,12 +105,10 @@ def selfcheck(
         found = {"settings": report.settings, "violations": wrong, "worst_width": report.worst_width, "regimes": rows}
         print(json.dumps(finite(found)))
     else:
-        from rich.console import Console
         from rich.table import Table
 
-        table = Table(
-            title=f"{report.settings} random settings, floating point against certified", title_justify="left"
-        )
+        print(f"{report.settings} random settings, floating point against certified")
+        table = Table(box=None, padding=(0, 2, 0, 0))  # fits into 80 columns
         for name in ("regime", "settings", "wrong", "unproven", "median", "widest", "nearest"):
             table.add_column(name, justify="left" if name == "regime" else "right", no_wrap=True)
         for row in rows:
@@ -119,8 +117,8 @@ def selfcheck(
             table.add_row(
                 row["regime"], *(str(row[k]) for k in ("settings", "violations", "uncertified")), *widths, near
             )
-        Console().print(table)
-        print("median, widest: relative widths; nearest: the truth closest to an end, in half widths")
+        print_table(table)
+        print("median, widest: relative widths; nearest: truth next to an end, in half widths")
         print(f"violations: {len(report.violations)}; worst relative width: {report.worst_width:.1e}")
         for case in report.violations:
             print(f"  {case.plan!r} at delta = {case.delta!r}: {case.floating!r} against {case.certified!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -197,9 +198,17 @@ def _moved(found: Reservation, as_json: bool) -> None:
 
 
 @app.command()
-def start(key: Key, db: Db = None, as_json: AsJson = False) -> None:
-    """Say, durably, that the data is about to be read."""
-    _guarded(lambda: _moved(_open(db).start(key), as_json), as_json)
+def start(
+    key: Key,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", help="A random word for this one start: with it a lost reply can be asked again."),
+    ] = None,
+    db: Db = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say, durably, that the data is about to be read; exit code 3 if the key was started before."""
+    _guarded(lambda: _moved(_open(db).start(key, token=token), as_json), as_json)
 
 
 @app.command()
@@ -238,8 +247,13 @@ def odometer(
     """What everything committed so far has lost, valid whenever one looks."""
     found = _open(db).odometer(name, None if delta is None else number("--delta", delta))
     data = {"dataset": name, "epsilon": found.epsilon, "delta": found.delta, "theorem": found.theorem}
-    sure = "surely" if found.delta == 0 else f"but with probability {found.delta!r}"
-    _say(finite(data), as_json, f"{name}: the loss so far is at most {found.epsilon!r}, {sure} ({found.theorem})")
+    data["text"] = found.text
+    _say(finite(data), as_json, f"{name}: {found.text} ({found.theorem})")
+
+
+def _time(at: float) -> str:
+    """Seconds since the epoch as people read them, in UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 @app.command()
@@ -248,9 +262,10 @@ def history(name: Name, db: Db = None, as_json: AsJson = False) -> None:
     found = _open(db).history(name)
 
     def text() -> str:
-        keep = ("key", "analyst", "charges", "budget", "why", "frozen")
+        keep = ("key", "analyst", "charges", "budget", "why", "frozen", "events")
         return "\n".join(
-            f"{e['seq']:>6}  {e['kind']:<10} " + " ".join(f"{k}={json.dumps(e[k])}" for k in keep if e.get(k))
+            f"{e['seq']:>6}  {_time(e['at'])}  {e['kind']:<10} "
+            + " ".join(f"{k}={json.dumps(e[k])}" for k in keep if e.get(k))
             for e in found
         )
 

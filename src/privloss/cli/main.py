@@ -15,8 +15,20 @@ import typer
 
 from privloss import __version__
 from privloss.cli import certificates, ledger, planning
+from privloss.cli import sweep as sweeping
 from privloss.cli import theorems as chapter
-from privloss.cli.arguments import Adjacency, AsJson, Certify, Tolerance, finite, load_plan, number, takes_plan
+from privloss.cli.arguments import (
+    Adjacency,
+    AsJson,
+    Certify,
+    Tolerance,
+    add_assumptions,
+    finite,
+    load_plan,
+    number,
+    print_table,
+    takes_plan,
+)
 from privloss.errors import InvalidInput, MissingExtra, PrivlossError
 
 if TYPE_CHECKING:
@@ -33,15 +45,7 @@ app = typer.Typer(
 plan_app = typer.Typer(help="Plan files.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
 app.add_typer(ledger.app, name="ledger")
-app.command("compare")(chapter.compare)
-app.command("figure")(chapter.figure)
-app.command("calibrate")(planning.calibrate)
-app.command("allocate")(planning.allocate)
-app.command("sweep")(planning.sweep)
 plan_app.command("write")(planning.write)
-app.command("certify")(certificates.certify)
-app.command("verify")(certificates.verify)
-app.command("selfcheck")(certificates.selfcheck)
 
 
 def _explain(plan: Plan, question: str, at: str, adjacency: str | None, tolerance: str, certify: bool) -> Explanation:
@@ -72,7 +76,6 @@ def _print(explanation: Explanation, derived: tuple[str, ...], as_json: bool) ->
     if as_json:
         print(json.dumps(finite({**explanation.to_dict(), **({"derived": list(derived)} if derived else {})})))
         return
-    from rich.console import Console
     from rich.table import Table
 
     answer, question = explanation.answer, explanation.question
@@ -86,9 +89,8 @@ def _print(explanation: Explanation, derived: tuple[str, ...], as_json: bool) ->
     table.add_row("method", answer.method)
     for note in answer.notes:
         table.add_row("note", note)
-    for i, text in enumerate(explanation.assumptions):
-        table.add_row("assumed" if i == 0 else "", text)
-    Console().print(table)
+    add_assumptions(table, explanation)
+    print_table(table)
 
 
 @app.command()
@@ -125,6 +127,10 @@ def delta(
     _print(_explain(plan, "delta", epsilon, adjacency, tolerance, certify), derived, as_json)
 
 
+# the order of the help: first what most people came for
+app.command("calibrate")(planning.calibrate)
+
+
 @app.command()
 @takes_plan
 def explain(
@@ -141,6 +147,15 @@ def explain(
     question, at = ("epsilon", delta) if delta is not None else ("delta", epsilon)
     explanation = _explain(plan, question, str(at), adjacency, tolerance, False)
     print(json.dumps(finite(explanation.to_dict())) if as_json else explanation)
+
+
+app.command("compare")(chapter.compare)
+app.command("allocate")(planning.allocate)
+app.command("sweep")(sweeping.sweep)
+app.command("certify")(certificates.certify)
+app.command("verify")(certificates.verify)
+app.command("selfcheck")(certificates.selfcheck)
+app.command("figure")(chapter.figure)
 
 
 @plan_app.command("validate")

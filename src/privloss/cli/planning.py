@@ -1,4 +1,4 @@
-"""Commands that go backwards: ``privloss calibrate``, ``allocate``, ``sweep`` and ``plan write``."""
+"""Commands that go backwards: ``privloss calibrate``, ``allocate`` and ``plan write``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from privloss.cli.arguments import (
     Rate,
     Sampling,
     Steps,
+    add_assumptions,
     finite,
     number,
     plan_at,
+    print_table,
     takes_plan,
 )
 from privloss.cli.theorems import progress_bar
@@ -31,7 +33,6 @@ from privloss.errors import InvalidInput
 if TYPE_CHECKING:
     from privloss.mechanisms.base import Plan
     from privloss.planning.calibrate import Calibrated
-    from privloss.planning.sweep import Sweep
 
 _FINDS = ("noise-multiplier", "steps", "sample-rate", "batch-size")
 Out = Annotated[Path | None, typer.Option("--out", help="Also write the plan file.")]
@@ -132,7 +133,6 @@ def _print_calibrated(
         }
         print(json.dumps(finite(answer)))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -142,9 +142,8 @@ def _print_calibrated(
     if found.refused is not None:
         table.add_row("not enough", repr(found.refused))
     table.add_row("adjacency", reason.adjacency)
-    for i, text in enumerate(reason.assumptions):
-        table.add_row("assumed" if i == 0 else "", text)
-    Console().print(table)
+    add_assumptions(table, reason)
+    print_table(table)
 
 
 def allocate(
@@ -193,96 +192,6 @@ def allocate(
         style = "bold" if row is found.best else ""
         table.add_row(row.accounting, *(f"{s:.4f}" for s in row.noise), f"{row.epsilon.upper:.4f}", style=style)
     Console().print(table)
-
-
-def sweep(
-    noise_multiplier: Annotated[str, typer.Option("--noise-multiplier", help="Values: 1,2,4 or low:high:count.")],
-    delta: Annotated[str, typer.Option("--delta", help="Target delta.")],
-    sample_rate: Annotated[str, typer.Option("--sample-rate", help="Values, as for the noise.")] = "1",
-    steps: Annotated[str, typer.Option("--steps", help="Values, as for the noise.")] = "1",
-    adjacency: Adjacency = None,
-    out: Annotated[str | None, typer.Option("--out", help="A heat map: FILE.png, .svg, .pdf or .csv.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Epsilon over a grid of parameters, as a table or a heat map."""
-    from privloss.cli import plots
-    from privloss.mechanisms.gaussian import Gaussian
-    from privloss.planning.sweep import sweep as over
-
-    path = plots.output_path(out) if out is not None else None
-    grid: dict[str, list[Any]] = {
-        "noise_multiplier": values("--noise-multiplier", noise_multiplier),
-        "sample_rate": values("--sample-rate", sample_rate),
-        "steps": counts("--steps", steps),
-    }
-    fixed = {name: seen[0] for name, seen in grid.items() if len(seen) == 1}
-    grid = {name: seen for name, seen in grid.items() if len(seen) > 1} or {
-        "noise_multiplier": grid["noise_multiplier"]
-    }
-    if path is not None and len(grid) != 2 and path.suffix.lower() != ".csv":
-        raise InvalidInput(f"--out = {out!r}: a heat map needs exactly two parameters with several values.")
-
-    def family(**point: Any) -> Any:
-        at = {**fixed, **point}
-        return Gaussian(noise_multiplier=at["noise_multiplier"]).poisson(at["sample_rate"]) * at["steps"]
-
-    with progress_bar("sweeping") as bar:
-
-        def shown(points: Any, count: int) -> Any:
-            for i, point in enumerate(points):
-                bar.step(i, count)
-                yield point
-
-        found = over(family, delta=number("--delta", delta), adjacency=adjacency, progress=shown, **grid)
-    if path is not None:
-        plots.save_sweep(found, path)
-    _print_sweep(found, as_json)
-
-
-def _print_sweep(found: Sweep, as_json: bool) -> None:
-    if as_json:
-        points = [{**p, "epsilon": {"lower": p["epsilon"].lower, "upper": p["epsilon"].upper}} for p in found.points()]
-        print(json.dumps(finite({"delta": found.delta, "points": points})))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"epsilon at delta = {found.delta:g}")
-    for name in (*found.names, "epsilon"):
-        table.add_column(name.replace("_", " "), justify="right")
-    for point in found.points():
-        table.add_row(*(f"{point[name]:g}" for name in found.names), str(point["epsilon"]))
-    Console().print(table)
-
-
-def values(flag: str, text: str) -> list[float]:
-    """`1,2,4` or `low:high:count`, geometric.
-
-    >>> values("--steps", "10:1000:3"), values("--steps", "5")
-    ([10.0, 100.0, 1000.0], [5.0])
-    """
-    if ":" not in text:
-        return [number(flag, part) for part in text.split(",")]
-    parts = [number(flag, part) for part in text.split(":")]
-    if len(parts) != 3 or not 0 < parts[0] <= parts[1] or not 2 <= parts[2] <= 1000 or parts[2] != int(parts[2]):
-        raise InvalidInput(f"{flag} = {text!r}: must be low:high:count with 0 < low <= high and 2 <= count <= 1000.")
-    low, high, count = parts[0], parts[1], int(parts[2])
-    found = [low * (high / low) ** (i / (count - 1)) for i in range(count)]
-    return [low, *(float(f"{v:.12g}") for v in found[1:-1]), high]
-
-
-def counts(flag: str, text: str) -> list[int]:
-    """The same in whole numbers: what is named must be one, between the ends of a range the nearest ones are taken.
-
-    >>> counts("--steps", "10:1000:4"), counts("--steps", "1e3,5")
-    ([10, 46, 215, 1000], [1000, 5])
-    """
-    from privloss.numerics import check
-
-    found = values(flag, text)
-    for named in (found[0], found[-1]) if ":" in text else found:
-        check.count(flag, named)
-    return [round(v) for v in found]
 
 
 @takes_plan

@@ -15,20 +15,21 @@ if TYPE_CHECKING:
     from privloss.planning.sweep import Sweep
     from privloss.theorems.figures import Figure
 
-FORMATS = (".png", ".svg", ".pdf", ".csv")
+PICTURES = (".png", ".svg", ".pdf")
+FORMATS = (*PICTURES, ".csv")
 _COLOURS = ("#c44e52", "#dd8452", "#937860", "#8172b3", "#4c72b0", "#55a868", "#333333")
 _DASHES = ("-", "-", "--", "-", "-", "-", ":")
 _MOST_NUMBERS = 150  # printed into a heat map
 
 
-def output_path(text: str) -> Path:
+def output_path(text: str, formats: tuple[str, ...] = FORMATS) -> Path:
     """Checked before anything is computed."""
     path = Path(text)
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidInput(f"--out = {text!r}: must end in one of {', '.join(FORMATS)}.")
+    if path.suffix.lower() not in formats:
+        raise InvalidInput(f"--out = {text!r}: must end in one of {', '.join(formats)}.")
     if not path.parent.is_dir():
         raise InvalidInput(f"--out = {text!r}: the directory {str(path.parent)!r} does not exist.")
-    if path.suffix.lower() != ".csv":
+    if path.suffix.lower() in PICTURES:
         _pyplot()
     return path
 
@@ -65,24 +66,18 @@ def _draw_curves(axis: Any, figure: Figure) -> None:
 
 
 def save_sweep(sweep: Sweep, path: Path) -> None:
-    """A heat map of the upper ends, or with .csv the numbers."""
-    if path.suffix.lower() == ".csv":
-        rows = [
-            [*(repr(p[n]) for n in sweep.names), repr(p["epsilon"].lower), repr(p["epsilon"].upper)]
-            for p in sweep.points()
-        ]
-        _save_csv(path, [*sweep.names, "epsilon lower", "epsilon upper"], rows)
-        return
+    """A heat map of the upper ends, or of the values found."""
     with _picture(path) as (canvas, axis):
-        table = [[cell.upper for cell in row] for row in sweep.table()]
-        canvas.colorbar(_draw_cells(axis, table), ax=axis, label="epsilon")
+        numbers, width = [outcome.number for outcome in sweep.outcomes], len(sweep.values[1])
+        table = [numbers[i : i + width] for i in range(0, len(numbers), width)]
+        canvas.colorbar(_draw_cells(axis, table), ax=axis, label=(sweep.find or sweep.answer).replace("_", " "))
         for name, values, place, label in (
             (sweep.names[1], sweep.values[1], axis.set_xticks, axis.set_xlabel),
             (sweep.names[0], sweep.values[0], axis.set_yticks, axis.set_ylabel),
         ):
             place(range(len(values)), [f"{v:.3g}" for v in values], fontsize=8)
             label(name.replace("_", " "))
-        axis.set_title(f"epsilon at delta = {sweep.delta:g}", fontsize=11)
+        axis.set_title(sweep.describe(), fontsize=11)
 
 
 def _draw_cells(axis: Any, table: list[list[float]]) -> Any:
@@ -99,7 +94,7 @@ def _draw_cells(axis: Any, table: list[list[float]]) -> Any:
     for i, row in enumerate(table):
         for j, value in enumerate(row):
             dark = norm is not None and value > 0 and norm(min(value, high)) > 0.55
-            text = f"{value:.3g}" if math.isfinite(value) else "inf"
+            text = f"{value:.3g}" if not math.isnan(value) else "refused"
             axis.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
     return picture
 

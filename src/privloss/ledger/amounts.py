@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +22,7 @@ BITS, DELTA_BITS = 40, 62  # a unit is 2^-40, for delta 2^-62
 MOST = 10**6
 _MOST_DENOMINATOR = 10**40
 _DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?|\.[0-9]{1,400}([eE][+-]?[0-9]{1,4})?")
-_FRACTION = re.compile(r"[0-9]{1,60}/[0-9]{1,60}")
+_FRACTION = re.compile(r"[0-9]{1,440}/[0-9]{1,440}")  # all that `show` writes
 
 
 def read(name: str, value: Any) -> Fraction:
@@ -75,6 +76,18 @@ def round_up(value: Fraction, bits: int) -> Fraction:
 
 def round_down(value: Fraction, bits: int) -> Fraction:
     return Fraction((value.numerator << bits) // value.denominator, 2**bits)
+
+
+def up(value: Fraction) -> float:
+    """The least double that is not smaller."""
+    found = float(value)
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+
+
+def down(value: Fraction) -> float:
+    """The largest double that is not larger."""
+    found = float(value)
+    return found if Fraction(found) <= value else math.nextafter(found, 0.0)
 
 
 def show(value: Fraction) -> str:

@@ -96,12 +96,13 @@ class Reserve(Command):
 
 @dataclass(frozen=True)
 class Move(Command):
-    """start, commit or void a key."""
+    """start, commit or void a key. `token` is of the caller that starts: who has it may ask again, nobody else."""
 
     to: str
     key: str
     now: float
     lease: float | None = None
+    token: str = ""
 
     @property
     def moves(self) -> Collection[str]:

@@ -18,6 +18,7 @@ from privloss.ledger.state import (
     RESERVED,
     STARTED,
     VOIDED,
+    Analysis,
     Dataset,
     Event,
     State,
@@ -39,10 +40,11 @@ class Refusal(IntEnum):
     CURRENCY = 8
     BUDGET_FIXED = 9
     QUOTA_ABOVE_CAP = 10
-    WRONG_STATE = 11
-    LEASE_EXPIRED = 12
-    BUDGET_EXCEEDED = 13
-    QUOTA_EXCEEDED = 14
+    ALREADY_STARTED = 11
+    WRONG_STATE = 12
+    LEASE_EXPIRED = 13
+    BUDGET_EXCEEDED = 14
+    QUOTA_EXCEEDED = 15
 
     @property
     def code(self) -> str:
@@ -146,11 +148,12 @@ def _reserve(command: Reserve, state: State) -> Decision:
         if name not in state.datasets:
             return _unknown(name)
     known = state.analyses.get(command.key)
+    datasets = [state.datasets[name] for name in sorted(command.charges)]
     if known is not None:
         if known.request == command.request:
-            return []
+            return _any_frozen(datasets) or []
         return Refused(Refusal.KEY_REUSED, f"key {command.key!r} was used for another request; keys never expire")
-    refused = _no_room([state.datasets[name] for name in sorted(command.charges)], command)
+    refused = _any_frozen(datasets) or _no_room(datasets, command)
     if refused is not None:
         return refused
     event = {
@@ -161,8 +164,8 @@ def _reserve(command: Reserve, state: State) -> Decision:
 
 
 def _no_room(datasets: list[Dataset], command: Reserve) -> Refused | None:
-    """The first reason, over all datasets, in the order of `Refusal`."""
-    for check in (_frozen, _adjacency, _no_budget, _currency, _cap_exceeded, _quota_exceeded):
+    """The first reason after frozen, over all datasets, in the order of `Refusal`."""
+    for check in (_adjacency, _no_budget, _currency, _cap_exceeded, _quota_exceeded):
         for dataset in datasets:
             refused = check(dataset, command)
             if refused is not None:
@@ -170,8 +173,10 @@ def _no_room(datasets: list[Dataset], command: Reserve) -> Refused | None:
     return None
 
 
-def _frozen(dataset: Dataset, command: Reserve) -> Refused | None:
-    return Refused(Refusal.FROZEN, f"dataset {dataset.name!r} is frozen") if dataset.frozen else None
+def _any_frozen(datasets: list[Dataset]) -> Refused | None:
+    """Nothing enters a frozen dataset, also nothing that was reserved or started before."""
+    frozen = next((dataset.name for dataset in datasets if dataset.frozen), None)
+    return None if frozen is None else Refused(Refusal.FROZEN, f"dataset {frozen!r} is frozen")
 
 
 def _adjacency(dataset: Dataset, command: Reserve) -> Refused | None:
@@ -212,8 +217,8 @@ def _exceeded(dataset: Dataset, command: Reserve, owner: str) -> Refused | None:
     return Refused(reason, f"{whose} would be exceeded", charges_to_json(command.charges), short)
 
 
-_ALLOWED = {STARTED: (RESERVED,), COMMITTED: (STARTED,), VOIDED: (RESERVED,)}
-_KIND = {STARTED: "started", COMMITTED: "committed", VOIDED: "voided"}
+_ALLOWED = {COMMITTED: (STARTED,), VOIDED: (RESERVED,)}
+_KIND = {COMMITTED: "committed", VOIDED: "voided"}
 
 
 @_decide.register
@@ -221,17 +226,35 @@ def _move(command: Move, state: State) -> Decision:
     analysis = state.analyses.get(command.key)
     if analysis is None:
         return Refused(Refusal.UNKNOWN_KEY, f"key {command.key!r} is not in this ledger")
+    if command.to == STARTED:
+        return _start(analysis, command, state)
     if analysis.state == command.to:
         return []
     if analysis.state not in _ALLOWED[command.to]:
         advice = "; once started it counts as spent" if command.to == VOIDED and analysis.state != VOIDED else ""
         return Refused(Refusal.WRONG_STATE, f"key {command.key!r} is {analysis.state}{advice}")
-    if analysis.state == RESERVED and analysis.lease < command.now and command.to != VOIDED:
-        return Refused(Refusal.LEASE_EXPIRED, f"the lease of key {command.key!r} has expired; reserve again")
-    if command.to == STARTED and any(state.datasets[name].frozen for name in analysis.charges):
-        return Refused(Refusal.FROZEN, f"a dataset of key {command.key!r} is frozen")
-    event: Event = {"kind": _KIND[command.to], "key": command.key}
-    return [{**event, "lease": command.now + command.lease} if command.lease is not None else event]
+    return [{"kind": _KIND[command.to], "key": command.key}]
+
+
+def _start(analysis: Analysis, command: Move, state: State) -> Decision:
+    """A key is started once; only the caller whose token is kept with the start is told so again (a lost reply)."""
+    frozen = _any_frozen([state.datasets[name] for name in sorted(analysis.charges)])
+    if frozen is not None:
+        return frozen
+    if analysis.state == STARTED and command.token and command.token == analysis.token:
+        return []
+    if analysis.state in (STARTED, COMMITTED):
+        text = f"key {command.key!r} has been spent already: it was started once, and an answer may have been released"
+        return Refused(Refusal.ALREADY_STARTED, f"{text}; use a new key")
+    if analysis.state == VOIDED:
+        return Refused(Refusal.WRONG_STATE, f"key {command.key!r} is {VOIDED}: given back; use a new key")
+    if analysis.lease < command.now:
+        text = f"the lease of key {command.key!r} has expired; reserve again, under a new key"
+        return Refused(Refusal.LEASE_EXPIRED, text)
+    event: Event = {"kind": "started", "key": command.key}
+    if command.lease is not None:
+        event["lease"] = command.now + command.lease
+    return [{**event, "token": command.token} if command.token else event]
 
 
 def step(state: State, command: Command) -> tuple[list[Event], Refused | None]:

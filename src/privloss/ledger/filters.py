@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Any
 
 from privloss.errors import InvalidInput, Unsupported
-from privloss.ledger.amounts import BITS, DELTA_BITS, cap, cost, read, round_down, show
+from privloss.ledger.amounts import BITS, DELTA_BITS, cap, cost, down, read, round_down, show, up
 
 CURRENCIES = ("pure", "approx", "zcdp", "rdp", "gdp")
 FILTERS = ("basic", "advanced")
@@ -32,6 +32,7 @@ ORDERS = (
     "1.25", "1.5", "1.75", "2", "2.5", "3", "4", "5", "6", "8", "10", "12", "16", "20", "24", "32", "48", "64", "128",
 )  # fmt: skip
 _NEARLY = Fraction(9, 10)
+SMALLEST_DELTA = Fraction(1, 10**300)  # below, logarithms of doubles lose their digits
 THEOREMS = {
     "pure": "sum of epsilons <= cap (Rogers, Roth, Ullman, Vadhan 2016)",
     "approx basic": "sum of epsilons and sum of deltas <= caps (Rogers, Roth, Ullman, Vadhan 2016)",
@@ -65,6 +66,13 @@ class Filter:
             raise InvalidInput(f"currency = {currency!r}: must be one of {', '.join(CURRENCIES)}.")
         if rule is not None and (rule not in FILTERS or currency != "approx"):
             raise InvalidInput(f"filter = {rule!r}: must be basic or advanced, and goes with approx only.")
+        chance = None if delta is None else _delta(delta)
+        if chance is not None and 0 < chance < SMALLEST_DELTA:
+            raise InvalidInput(f"delta = {delta!r}: the delta of a budget must be 0 or at least 1e-300.")
+        return cls._of(currency, amount, delta, rule)
+
+    @classmethod
+    def _of(cls, currency: str, amount: Any, delta: Any, rule: str | None) -> Filter:
         size = cap("cap", amount)
         chance = None if delta is None else _delta(delta)
         if currency in ("approx", "rdp") and not chance:
@@ -104,7 +112,7 @@ class Filter:
         if self.delta is None or self.delta == 0:
             return {"epsilon": None, "delta": None}
         find = _zcdp_epsilon if self.currency == "zcdp" else _gdp_epsilon
-        return {"epsilon": repr(find(float(self.cap), float(self.delta))), "delta": chance}
+        return {"epsilon": repr(find(up(self.cap), down(self.delta))), "delta": chance}
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -117,7 +125,7 @@ class Filter:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Filter:
         rule = data["filter"] if data["currency"] == "approx" else None
-        return cls.of(data["currency"], data["cap"], data["delta"], rule)
+        return cls._of(data["currency"], data["cap"], data["delta"], rule)  # also what older releases have accepted
 
 
 _COMPONENT = {"pure": "epsilon", "zcdp": "rho"}
@@ -171,6 +179,9 @@ def _rdp_caps(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
     return {f"order {order}": room for order, room in found.items() if room / Fraction(order) >= best * _NEARLY}
 
 
+# Both without the engine, so that looking at a ledger loads none of it; tests compare with the engine.
+
+
 def _zcdp_epsilon(rho: float, delta: float) -> float:
     """min over a > 1 of rho a + log((a-1)/a) - (log delta + log a)/(a-1), rounded up (Canonne et al. 2020)."""
 
@@ -178,8 +189,12 @@ def _zcdp_epsilon(rho: float, delta: float) -> float:
         a = 1 + math.exp(log_rest)
         return rho * a + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1)
 
-    best = min((at(i / 50) for i in range(-500, 1000)), default=math.inf)
-    return max(best, 0.0) * (1 + 1e-9) + 1e-12
+    best = min((i / 50 for i in range(-500, 1000)), key=at)
+    low, high = best - 1 / 50, best + 1 / 50
+    for _ in range(60):  # every order gives a bound; this finds the best one near the best of the grid
+        first, second = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, second) if at(first) <= at(second) else (first, high)
+    return max(min(at(best), at(low)), 0.0) * (1 + 1e-9) + 1e-12
 
 
 def _gdp_epsilon(mu: float, delta: float) -> float:

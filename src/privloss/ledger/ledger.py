@@ -17,6 +17,7 @@ import asyncio
 import functools
 import hashlib
 import json
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -28,7 +29,7 @@ from privloss.adjacency import ADJACENCIES
 from privloss.errors import InvalidInput, PrivlossError
 from privloss.ledger.amounts import read, show
 from privloss.ledger.commands import AddDataset, Command, Freeze, Move, Reserve, SetBudget
-from privloss.ledger.decide import Refused
+from privloss.ledger.decide import Refusal, Refused
 from privloss.ledger.filters import Filter
 from privloss.ledger.odometers import Reading, odometer
 from privloss.ledger.pricing import price
@@ -52,6 +53,10 @@ class RefusedError(PrivlossError):
     def __init__(self, refused: Refused, remaining: Mapping[str, Mapping[str, str]] | None = None) -> None:
         super().__init__(f"refused: {refused.text} ({refused.reason.code}).")
         self.refused, self.remaining = refused, remaining
+
+
+class AlreadySpentError(RefusedError, LedgerError):
+    """The key was started before: by another caller, or by one that has ended. What it was charged stays charged."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ class Ledger:
     ) -> Reservation:
         """Hold the cost of a plan (or mechanism, or training run), or a typed cost, on one dataset or several (all or
         nothing); `RefusedError` if the budget has no room. The same key with the same request is answered again, and
-        charged once."""
+        charged once. To hold a key is no permission yet: only `start` gives that, and to one caller."""
         name = _name("key", key)
         owner = analyst if analyst == EVERYONE else _name("analyst", analyst)
         seconds = check.number("lease", lease, low=0, high=1e9, above=True)
@@ -169,10 +174,15 @@ class Ledger:
         command = Reserve(name, digest, charges, adjacency, owner, seconds, self.clock(), body)
         return self._reservation(self._run(command), name)
 
-    def start(self, key: str, lease: float | None = None) -> Reservation:
-        """Durable before it returns: only now may the data be read."""
+    def start(self, key: str, lease: float | None = None, *, token: str | None = None) -> Reservation:
+        """Durable before it returns: only now may the data be read, and only by this caller, once.
+
+        Whoever starts the key again is refused (`AlreadySpentError`), also after a crash: an answer may be out. A
+        caller that fears to lose the reply draws a `token` at random for this one start, and may ask again with it as
+        long as it has not read the data.
+        """
         seconds = LEASE if lease is None else check.number("lease", lease, low=0, high=1e9, above=True)
-        return self._move(STARTED, key, seconds)
+        return self._move(STARTED, key, seconds, secrets.token_hex(16) if token is None else _token(token))
 
     def commit(self, key: str) -> Reservation:
         """Durable before it returns: only now may the answer be released."""
@@ -182,20 +192,29 @@ class Ledger:
         """Give a reservation back, if it was not started."""
         return self._move(VOIDED, key)
 
-    def _move(self, to: str, key: str, lease: float | None = None) -> Reservation:
+    def _move(self, to: str, key: str, lease: float | None = None, token: str = "") -> Reservation:
         name = _name("key", key)
-        return self._reservation(self._run(Move(to, name, self.clock(), lease)), name)
+        return self._reservation(self._run(Move(to, name, self.clock(), lease, token)), name)
+
+    def _enter(self, key: str) -> Reservation:
+        """Start a key for one block; where the reply is lost, ask once more whether it was this call that did it."""
+        token = secrets.token_hex(16)
+        try:
+            return self.start(key, token=token)
+        except RefusedError:
+            raise
+        except LedgerError:
+            return self.start(key, token=token)
 
     @contextmanager
     def spend(
         self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
     ) -> Iterator[Reservation]:
         """Reserve and start before the block, commit after it. A block that fails has touched the data: it is committed
-        too, because failures are outputs."""
-        held = self.reserve(datasets, plan, key=key, **options)
-        if held.state == COMMITTED:
-            raise LedgerError(f"key = {key!r}: has been spent already; its answer was released under this key.")
-        started = self.start(key)
+        too, because failures are outputs. Of all callers with one key one enters the block, once; the others, and any
+        after a crash, are refused with `AlreadySpentError`."""
+        self.reserve(datasets, plan, key=key, **options)
+        started = self._enter(key)
         try:
             yield started
         finally:
@@ -206,10 +225,8 @@ class Ledger:
         self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
     ) -> AsyncIterator[Reservation]:
         """`spend` for asyncio: the ledger's work runs in a thread."""
-        held = await asyncio.to_thread(self.reserve, datasets, plan, key=key, **options)
-        if held.state == COMMITTED:
-            raise LedgerError(f"key = {key!r}: has been spent already; its answer was released under this key.")
-        started = await asyncio.to_thread(self.start, key)
+        await asyncio.to_thread(self.reserve, datasets, plan, key=key, **options)
+        started = await asyncio.to_thread(self._enter, key)
         try:
             yield started
         finally:
@@ -218,7 +235,8 @@ class Ledger:
     def spending(
         self, datasets: str | Sequence[str], plan: Questions | None = None, **options: Any
     ) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
-        """A decorator: every call spends, under the key given as the keyword argument `key`."""
+        """A decorator: every call spends, under the key given as the keyword argument `key`. A key runs the function
+        once, whatever its arguments; a second call under it is refused."""
 
         def wrap(function: Callable[..., _Result]) -> Callable[..., _Result]:
             @functools.wraps(function)
@@ -284,7 +302,8 @@ class Ledger:
     def odometer(self, name: str, delta: float | None = None) -> Reading:
         """What everything committed on a dataset so far has lost, valid also if the answers decide when to look.
 
-        `delta` is the chance that it has lost more; pure budgets and basic approximate ones need none.
+        `delta` is the chance that it has lost more; pure budgets and basic approximate ones need none. `Reading` says
+        what is bounded where (epsilon, delta)-DP answers are among those counted.
         """
         dataset = self._dataset(name)
         if dataset.filter is None:
@@ -306,7 +325,9 @@ class Ledger:
     def _run(self, command: Command) -> Outcome:
         outcome = self.store.run(command, self.clock())
         if outcome.refused is not None:
-            raise RefusedError(outcome.refused, _remaining(outcome.state.datasets))
+            again = outcome.refused.reason is Refusal.ALREADY_STARTED
+            made = AlreadySpentError if again else RefusedError
+            raise made(outcome.refused, _remaining(outcome.state.datasets))
         return outcome
 
     def _reservation(self, outcome: Outcome, key: str) -> Reservation:
@@ -361,6 +382,12 @@ def _plan(given: Questions | None) -> Plan | None:
     if not isinstance(given, Questions):
         raise InvalidInput(f"plan = {given!r}: must be a plan, a mechanism or a training run (pl.dp_sgd).")
     return given.as_plan()
+
+
+def _token(value: Any) -> str:
+    if not isinstance(value, str) or not 16 <= len(value) <= 200 or not value.isprintable():
+        raise InvalidInput(f"token = {value!r}: must be 16 to 200 printable characters, drawn at random for one start.")
+    return value
 
 
 def _name(what: str, value: Any) -> str:

@@ -2,9 +2,15 @@
 
 A filter promises something only about its cap. A running total is no odometer, except for pure DP. The others run
 filters of geometrically growing caps side by side, the k-th with failure probability delta / 2^(k+1): at whatever time
-one stops, the smallest cap not yet exceeded bounds the privacy loss but with probability delta in all (union bound;
+one stops, the smallest cap not yet exceeded bounds the privacy loss except with probability delta in all (union bound;
 Rogers, Roth, Ullman, Vadhan 2016; Lecuyer 2021). Bounds on the loss itself come from Markov's inequality:
 P[Z > rho + 2 sqrt(rho ln(1/d))] <= d under rho-zCDP, P[Z > e + ln(1/d)/(a-1)] <= d under Renyi divergence e of order a.
+
+(epsilon, delta)-DP does not bound the loss Z like this: randomised response of epsilon 1 is (0.9, 0.07)-DP, and its
+loss is 1 with probability 0.73. But whatever is (epsilon_i, delta_i)-DP can be computed from the answer of a mechanism
+that fails, and tells all, with probability delta_i, and otherwise loses at most epsilon_i (Kairouz, Oh, Viswanath
+2017). With deltas in play a reading bounds the loss of *those* answers. If a stopping rule keeps readings within an
+(epsilon, delta) fixed beforehand, what was released is (epsilon, delta)-DP.
 
 >>> reading = odometer("pure", {"epsilon": Fraction(1, 4)})
 >>> reading.epsilon, reading.delta
@@ -21,6 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privloss.errors import InvalidInput
+from privloss.ledger.amounts import up
 from privloss.ledger.filters import CURRENCIES
 
 SMALLEST = Fraction(1, 1024)  # the first cap of the grid, in rho
@@ -29,11 +36,28 @@ _UP = 1 + 1e-12
 
 @dataclass(frozen=True)
 class Reading:
-    """With probability at least 1 - delta the privacy loss so far is at most epsilon."""
+    """What was lost so far; `text` says it in words.
+
+    Except with probability `delta` the privacy loss so far is at most `epsilon`. If (epsilon_i, delta_i)-DP answers
+    with delta_i > 0 are among those counted (`dominated`), that holds for answers they can be computed from, each of
+    which fails with its delta_i; it need not hold for the loss of the answers themselves.
+    """
 
     epsilon: float
     delta: float
     theorem: str
+    dominated: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.delta == 0:
+            return f"the privacy loss so far is at most {self.epsilon!r}, surely"
+        if not self.dominated:
+            return f"the privacy loss so far is at most {self.epsilon!r}, except with probability {self.delta!r}"
+        return (
+            f"all answers so far can be computed from answers whose privacy loss is at most {self.epsilon!r}, except "
+            f"with probability {self.delta!r}"
+        )
 
 
 def odometer(currency: str, spent: Mapping[str, Fraction], delta: float | None = None) -> Reading:
@@ -41,11 +65,11 @@ def odometer(currency: str, spent: Mapping[str, Fraction], delta: float | None =
     if currency not in CURRENCIES:
         raise InvalidInput(f"currency = {currency!r}: must be one of {', '.join(CURRENCIES)}.")
     if currency == "pure":
-        return Reading(_up(spent["epsilon"]), 0.0, "the sum of epsilons bounds the loss surely")
-    lost = _up(spent.get("delta", Fraction(0)))
+        return Reading(up(spent["epsilon"]), 0.0, "the sum of epsilons bounds the loss surely")
+    lost = up(spent.get("delta", Fraction(0)))
     if currency == "approx" and "epsilon" in spent:
-        text = "outside events of probability delta_i each, losses are at most epsilon_i"
-        return Reading(_up(spent["epsilon"]), lost, text)
+        text = "outside failures of probability delta_i each, dominating losses are at most epsilon_i"
+        return Reading(up(spent["epsilon"]), lost, text, dominated=lost > 0)
     if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not 0 < delta < 1:
         raise InvalidInput(f"delta = {delta!r}: an odometer in {currency} needs a failure probability in (0, 1).")
     if currency == "rdp":
@@ -54,13 +78,8 @@ def odometer(currency: str, spent: Mapping[str, Fraction], delta: float | None =
     rho = {"zcdp": "rho", "gdp": "mu_squared", "approx": "epsilon_squared"}[currency]
     # mu-GDP is mu^2/2-zCDP, epsilon-DP is epsilon^2/2-zCDP
     size = spent[rho] if currency == "zcdp" else spent[rho] / 2
-    return Reading(_zcdp(size, delta), min(delta + lost, 1.0), "grid of zCDP filters, union bound")
-
-
-def _up(value: Fraction) -> float:
-    """The least double that is not smaller."""
-    found = float(value)
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+    text = "grid of zCDP filters, union bound" + (", outside failures of probability delta_i each" if lost else "")
+    return Reading(_zcdp(size, delta), min(delta + lost, 1.0), text, dominated=lost > 0)
 
 
 def _grid(spent: Fraction, first: Fraction) -> tuple[int, float]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privloss.errors import Unsupported
-from privloss.ledger.amounts import BITS, DELTA_BITS, cost, round_up
+from privloss.ledger.amounts import BITS, DELTA_BITS, cost, down, round_up
 from privloss.ledger.filters import Filter
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def price(plan: Plan, budget: Filter, delta: Any = None) -> dict[str, Fraction]:
         return {"epsilon": _up("pure epsilon", plan.epsilon(0.0).upper)}
     if budget.currency == "approx":
         chance = cost("plan-delta", delta, DELTA_BITS) if delta is not None else _share(budget)
-        size = _up("epsilon", plan.epsilon(_down(chance)).upper)
+        size = _up("epsilon", plan.epsilon(down(chance)).upper)  # epsilon falls with delta
         return {**({"epsilon": size} if budget.rule == "basic" else {"epsilon_squared": size * size}), "delta": chance}
     if budget.currency == "zcdp":
         return {"rho": _up("rho", plan.zcdp().upper)}
@@ -39,12 +39,6 @@ def price(plan: Plan, budget: Filter, delta: Any = None) -> dict[str, Fraction]:
 def _share(budget: Filter) -> Fraction:
     """A hundredth of the budget's delta, as a double exactly."""
     return Fraction(float(budget.caps["delta"] / _SHARE))
-
-
-def _down(chance: Fraction) -> float:
-    """The largest double that does not exceed the delta charged: epsilon falls with delta."""
-    found = float(chance)
-    return found if Fraction(found) <= chance else math.nextafter(found, 0.0)
 
 
 def _up(name: str, value: float) -> Fraction:

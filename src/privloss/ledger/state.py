@@ -69,6 +69,7 @@ class Analysis:
     state: str
     lease: float  # until when, in seconds since the epoch
     charges: Charges
+    token: str = ""  # of the caller that started it
 
 
 @dataclass
@@ -119,6 +120,7 @@ def apply(state: State, event: Event) -> None:
             _move(state, analysis.charges, analysis.analyst, reserved=-1)
         analysis.state = {"started": STARTED, "committed": COMMITTED, "voided": VOIDED}[kind]
         analysis.lease = event.get("lease", analysis.lease)
+        analysis.token = event.get("token", analysis.token)
 
 
 def _budget(dataset: Dataset, event: Event) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from privloss.ledger.state import COMMITTED, RESERVED, STARTED, State, apply, owners
+from privloss.ledger.state import COMMITTED, RESERVED, STARTED, Event, State, apply, owners
 from privloss.ledger.stores.base import GENESIS, Store, chain
 
 
@@ -40,7 +40,12 @@ def verify(store: Store) -> Audit:
             problems.append(f"event {seq}: its hash does not follow from the event before")
             break
         try:
-            apply(state, json.loads(body))
+            event = json.loads(body)
+            wrong = out_of_turn(state, event)
+            if wrong:
+                problems.append(f"event {seq}: {wrong}")
+                break
+            apply(state, event)
         except (KeyError, ValueError, TypeError, AttributeError) as problem:
             problems.append(f"event {seq}: cannot be applied ({type(problem).__name__}: {problem})")
             break
@@ -59,6 +64,24 @@ def verify(store: Store) -> Audit:
         ]
         problems += ["the open leases are not those of the events"] if sorted(wanted) != leases else []
     return Audit(tuple(problems), len(rows), previous)
+
+
+_BEFORE = {"reserved": None, "started": RESERVED, "committed": STARTED, "voided": RESERVED}
+
+
+def out_of_turn(state: State, event: Event) -> str:
+    """Why an event may not follow (a key started twice, entered while frozen, ...); empty if it may."""
+    kind, key = event["kind"], event.get("key")
+    if kind not in _BEFORE:
+        return ""
+    known = state.analyses.get(event["key"])
+    if (None if known is None else known.state) != _BEFORE[kind]:
+        twice = known is not None and kind == "started" and known.state in (STARTED, COMMITTED)
+        was = "was unknown" if known is None else f"was {known.state}"
+        return f"key {key!r} is started twice" if twice else f"key {key!r} is {kind}, but it {was}"
+    charged = event["charges"] if known is None else known.charges
+    frozen = [name for name in sorted(charged) if kind in ("reserved", "started") and state.datasets[name].frozen]
+    return f"key {key!r} is {kind} while dataset {frozen[0]!r} is frozen" if frozen else ""
 
 
 def exceeded(state: State) -> list[str]:

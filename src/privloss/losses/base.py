@@ -184,6 +184,11 @@ class PrivacyLoss(ABC):
         """How to split this, composed with the rest of a plan, by the largest loss; None if there is no such way."""
         return None
 
+    @property
+    def rare(self) -> RareLosses | None:
+        """The same without anything else."""
+        return self.rare_losses(None)
+
     def unsampled(self) -> PrivacyLoss:
         """A loss that dominates this one by leaving out the sampling (quasi-convexity: sampling never hurts)."""
         return self

@@ -11,8 +11,9 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
+from privloss.losses.table.halves import MOST_USES, Halves
 from privloss.losses.table.lattice import common_lattice
-from privloss.losses.table.outcomes import MOST_OUTCOMES, outcomes, whole
+from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, Vertical
 from privloss.numerics.floats import UNIT, Real, lowered, raised
@@ -42,7 +43,13 @@ class ComposedLoss(PrivacyLoss):
 
     @property
     def solved_by_closed_form(self) -> bool:
-        return (len(self.parts) == 1 and self.parts[0].solved_by_closed_form) or self._enumerated is not None
+        own = len(self.parts) == 1 and self.parts[0].solved_by_closed_form
+        return own or self._enumerated is not None or self._halves is not None
+
+    @property
+    def closed_from(self) -> float:
+        """The least eps that a closed form answers."""
+        return self._halves.least if self._halves is not None else 0.0
 
     @property
     def largest(self) -> float:
@@ -99,18 +106,37 @@ class ComposedLoss(PrivacyLoss):
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         own = self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
-        return self._enumerated.hockey_stick(eps) if own is None and self._enumerated is not None else own
+        if own is None and self._enumerated is not None:
+            return self._enumerated.hockey_stick(eps)
+        return self._halves.hockey_stick(eps) if own is None and self._halves is not None else own
 
     @cached_property
-    def _enumerated(self) -> Table | None:
-        """All outcomes as one row, where they are few and on no lattice."""
+    def _rows(self) -> list[tuple[Table, int]]:
+        """The members as tables, if all of them have finitely many outcomes."""
         rows: list[tuple[Table, int]] = []
         for part in self.parts:
             own = part.tables()
             if own is None:
-                return None
+                return []
             rows += own
-        return whole(rows) if outcomes(rows) <= MOST_OUTCOMES and self.lattice is None else None
+        return rows
+
+    @cached_property
+    def _halves(self) -> Halves | None:
+        """Dozens of uses on no lattice, where all outcomes would be too many."""
+        rows, count = self._rows, sum(n for _, n in self._rows)
+        whole = bool(rows) and self.lattice is None and all(row.missing is None for row, _ in rows)
+        return Halves(rows) if whole and count <= MOST_USES and self._enumerated is None else None
+
+    @cached_property
+    def _enumerated(self) -> Table | None:
+        """All outcomes as one row, where they are few; on a lattice only where the line is no better: for very few, or
+        where tails are left out."""
+        rows = self._rows
+        if not rows:
+            return None
+        many = all(row.missing is None for row, _ in rows) and self.lattice is not None
+        return whole(rows) if outcomes(rows) <= (FEW_OUTCOMES if many else MOST_OUTCOMES) else None
 
     def mean_bounds(self) -> tuple[float, float]:
         each = [p.mean_bounds() for p in self.parts]
@@ -138,7 +164,7 @@ class ComposedLoss(PrivacyLoss):
 
     @cached_property
     def rare(self) -> RareLosses | None:
-        """How to split the whole by the largest loss of one part; lattices and masses at infinity have their own ways."""
+        """How to split the whole by the largest loss of one part; what lives on a lattice needs no such way."""
         if self.lattice is not None:
             return None
         for i, part in enumerate(self.parts):

@@ -63,7 +63,7 @@ class Scheme:
     epochs: bool = False  # one count of a plan is a whole epoch
     amplification: Callable[[Any], float] | None = None  # the rate of Thm. subsampling_adp, if that applies
     grouped: Callable[[Any, int, str], Any] | None = None
-    in_plan_files: bool = True
+    in_runs: bool = True  # whether a training run can name it; plan files can name every sampler
     certified: str = ""
 
 
@@ -101,5 +101,5 @@ def scheme_named(word: str) -> str:
 
 
 def schemes() -> tuple[str, ...]:
-    """The samplers that can be named."""
-    return tuple(name for name, scheme in SCHEMES.items() if scheme.in_plan_files)
+    """The samplers a training run can name."""
+    return tuple(name for name, scheme in SCHEMES.items() if scheme.in_runs)

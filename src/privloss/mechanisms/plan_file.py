@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from privloss.adjacency import ADD_REMOVE, ADJACENCIES
 from privloss.errors import InvalidInput, InvalidPlan, Unsupported
-from privloss.mechanisms.kinds import KINDS, SCHEMES, Kind, Scheme, schemes
+from privloss.mechanisms.kinds import KINDS, SCHEMES, Kind, Scheme
 from privloss.mechanisms.parameters import declared, public_name
 from privloss.numerics import check
 
@@ -102,7 +102,7 @@ def _kind(where: str, data: Any) -> Kind:
 def _sampled(where: str, mechanism: Any, data: Any) -> Any:
     if not isinstance(data, Mapping):
         raise InvalidPlan(f"{where} = {_short(data)}: must be an object.")
-    scheme = check.choice(f"{where}.scheme", data.get("scheme"), schemes(), error=InvalidPlan)
+    scheme = check.choice(f"{where}.scheme", data.get("scheme"), tuple(SCHEMES), error=InvalidPlan)
     sampler = SCHEMES[scheme].description
     required, optional = _parameters(sampler)
     _keys(where, data, required=("scheme", *required), optional=optional)
@@ -154,7 +154,7 @@ def schema() -> dict[str, Any]:
         },
         "required": ["steps"],
         "additionalProperties": False,
-        "$defs": {"sampling": {"oneOf": [_scheme_form(SCHEMES[name]) for name in schemes()]}},
+        "$defs": {"sampling": {"oneOf": [_scheme_form(scheme) for scheme in SCHEMES.values()]}},
     }
 
 

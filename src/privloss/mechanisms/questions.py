@@ -108,8 +108,13 @@ class Questions:
 
         return worst_neighbours.supported(self.as_plan(), adjacency)
 
-    def rdp(self, alpha: float, *, adjacency: str | None = None) -> Bound:
-        """The Renyi divergence of order alpha >= 1 between worst neighbours, the larger of both directions."""
+    @overload
+    def rdp(self, alpha: float, *, adjacency: str | None = None) -> Bound: ...
+    @overload
+    def rdp(self, alpha: Sequence[float], *, adjacency: str | None = None) -> Bounds: ...
+    def rdp(self, alpha: Any, *, adjacency: str | None = None) -> Bound | Bounds:
+        """The Renyi divergence of order alpha >= 1 between worst neighbours, the larger of both directions; for an
+        array of orders, an array."""
         from privloss.answers import renyi
 
         return renyi.rdp(self.as_plan(), alpha, adjacency=adjacency)
@@ -132,11 +137,20 @@ class Questions:
 
         return tradeoff.total_variation(self.as_plan(), adjacency=adjacency)
 
-    def tradeoff(self, fpr: float, *, adjacency: str | None = None) -> Bound:
-        """The least false negative rate of any test at false positive rate `fpr` (f-DP). Quote the lower end."""
+    @overload
+    def tradeoff(self, fpr: float, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE) -> Bound: ...
+    @overload
+    def tradeoff(
+        self, fpr: Sequence[float], *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE
+    ) -> Bounds: ...
+    def tradeoff(
+        self, fpr: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE
+    ) -> Bound | Bounds:
+        """The least false negative rate of any test at false positive rate `fpr` (f-DP), to a width of `tolerance`.
+        Quote the lower end. For an array of rates, an array: all points share their evaluations."""
         from privloss.answers import tradeoff
 
-        return tradeoff.tradeoff(self.as_plan(), fpr, adjacency=adjacency)
+        return tradeoff.tradeoff(self.as_plan(), fpr, adjacency=adjacency, tolerance=tolerance)
 
     def explain(
         self,

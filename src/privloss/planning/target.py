@@ -67,7 +67,7 @@ class Target:
         if self.advantage is not None:
             found = tradeoff.total_variation(plan, adjacency=self.adjacency)
             return found.upper - self.advantage
-        reached = 1 - tradeoff.tradeoff(plan, self.fpr, adjacency=self.adjacency).lower
+        reached = 1 - tradeoff.one_tradeoff(plan, self.fpr, adjacency=self.adjacency).lower
         return reached * (1 + 4e-16) - (self.tpr or 0.0)
 
     def achieved(self, plan: Plan) -> Bound:
@@ -76,7 +76,7 @@ class Target:
             return exact.one_epsilon(plan, self.delta, adjacency=self.adjacency)
         if self.advantage is not None:
             return tradeoff.total_variation(plan, adjacency=self.adjacency)
-        missed = tradeoff.tradeoff(plan, self.fpr, adjacency=self.adjacency)
+        missed = tradeoff.one_tradeoff(plan, self.fpr, adjacency=self.adjacency)
         return Bound(1 - missed.upper, 1 - missed.lower, missed.method, missed.notes)
 
     def met_by(self, achieved: Bound) -> bool:

@@ -22,20 +22,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
+from privloss.answers import renyi
 from privloss.errors import Unsupported
 from privloss.mechanisms.base import Mechanism, Plan
+from privloss.mechanisms.questions import DEFAULT_TOLERANCE
 from privloss.numerics import check
+from privloss.numerics.contour.transform import log_kappa
+from privloss.numerics.floats import Real
 from privloss.theorems import composition, conversion, subsampling
 
 ORDERS = tuple(float(a) for a in 1 + np.geomspace(0.05, 1024, 48))
 _SHARES = (0.02, 0.2, 0.5, 0.8, 0.99)  # of delta that goes to the steps themselves; every share is valid
 _MOST_NOISE = 1e4
+_DIGITS = 1e-4  # of a price
+_ROUGHLY = 1e-6  # tolerance of answers that decide a price or a split only
+_FAR = 50.0  # logs beyond this only say which side it is
+_FEW = 3  # orders that are asked to all digits
 
 
 @dataclass(frozen=True)
@@ -61,12 +70,12 @@ def compare(
     chosen = plan if adjacency is None else plan.under(adjacency)
     truth = chosen.epsilon(target).upper
     priced = noise and 0 < truth < math.inf and _has_noise(chosen)
+    facts, prices = _Facts(chosen, target), _Prices(chosen, target, truth)
     rows = []
     for i, (bound, theorem, route) in enumerate(ROUTES):
-        value = _value(route, chosen, target)
+        value = _value(route, facts)
         if math.isfinite(value):
-            factor = _noise_for(route, chosen, target, truth) if priced else None
-            rows.append(ComparedBound(bound, theorem, value, factor))
+            rows.append(ComparedBound(bound, theorem, value, prices.of(route, facts, value) if priced else None))
         if progress is not None:
             progress(i + 1, len(ROUTES))
     rows.sort(key=lambda r: -r.epsilon)
@@ -82,6 +91,10 @@ class _Facts:
 
     plan: Plan
     delta: float
+    tolerance: float = DEFAULT_TOLERANCE
+    shares: tuple[float, ...] = _SHARES
+    seen: dict[Any, Any] = field(default_factory=dict)  # what was asked, by share and by mechanism
+    best: dict[Any, float] = field(default_factory=dict)  # the share that was best, by route
 
     @cached_property
     def counts(self) -> list[int]:
@@ -104,11 +117,18 @@ class _Facts:
         if left <= 0:
             return [math.inf], [0.0]
         each = left / math.fsum(self.counts) * (1 - 1e-15)
-        found = [ask(m, d + each) for (m, _), d in zip(self.plan.steps, own, strict=True)]
+        found = [self.once(ask, m, d + each) for (m, _), d in zip(self.plan.steps, own, strict=True)]
         return [e for e, _ in found], [d for _, d in found]
 
+    def once(self, ask: Callable[[Mechanism, float], tuple[float, float]], m: Mechanism, delta: float) -> Any:
+        """Equal questions are asked once."""
+        key = ask.__name__, m, delta
+        if key not in self.seen:
+            self.seen[key] = ask(m, delta)
+        return self.seen[key]
+
     def exactly(self, mechanism: Mechanism, delta: float) -> tuple[float, float]:
-        return self.alone(mechanism).epsilon(delta).upper, delta
+        return self.alone(mechanism).epsilon(delta, tolerance=self.tolerance).upper, delta
 
     def amplified(self, mechanism: Mechanism, delta: float) -> tuple[float, float]:
         """Through Thm. subsampling_adp instead of the exact pair of the sampled mechanism."""
@@ -116,7 +136,7 @@ class _Facts:
         if sampled is None or sampled[1] in (0.0, 1.0):
             return self.exactly(mechanism, delta)
         inner, rate = sampled
-        first = self.alone(inner).epsilon(min(delta / rate, 1.0)).upper
+        first = self.alone(inner).epsilon(min(delta / rate, 1.0), tolerance=self.tolerance).upper
         if math.isinf(first):
             return math.inf, delta
         return float(subsampling.approx(first, 0.0, rate)[0]), delta
@@ -135,11 +155,19 @@ class _Facts:
         return float(composition.zcdp(each, count=self.counts)) if all(map(math.isfinite, each)) else math.inf
 
     @cached_property
-    def curve(self) -> list[float]:
-        return [self.without_slack[0].rdp(a).upper for a in ORDERS]
+    def curve(self) -> Real:
+        """Upper bounds at all orders, to about seven digits."""
+        return renyi.rdp_uppers(self.without_slack[0], np.array(ORDERS))
+
+    def divergence(self, order: float) -> float:
+        """The divergence at one order, to all digits."""
+        if order not in self.seen:
+            self.seen[order] = renyi.one_rdp(self.without_slack[0], order).upper
+        return float(self.seen[order])
 
 
 Route = Callable[[_Facts], float]
+Bound = Callable[[_Facts, list[float], list[float] | float, float], tuple[float, float]]  # (lower, upper)
 
 
 def _basic(f: _Facts) -> float:
@@ -149,31 +177,54 @@ def _basic(f: _Facts) -> float:
     return float(composition.basic(eps, count=f.counts)[0]) if all(map(math.isfinite, eps)) else math.inf
 
 
-def _from_steps(bound: Callable[..., float], ask: str = "exactly") -> Route:
+def _from_steps(bound: Bound, ask: str = "exactly") -> Route:
     """A bound that starts from (eps_j, delta_j): pure where the steps are, otherwise at the best of a few splits."""
 
     def route(f: _Facts) -> float:
         if all(map(math.isfinite, f.pure)) and ask == "exactly":
-            return bound(f.pure, 0.0, delta=f.delta, count=f.counts)
-        found = [math.inf]
-        for share in _SHARES:
+            return bound(f, f.pure, 0.0, f.tolerance)[1]
+        best: list[tuple[float, float, Any]] = []
+        for share in f.shares:
             eps, deltas = f.approx(share, getattr(f, ask))
             if all(map(math.isfinite, eps)):
-                found.append(bound(eps, deltas, delta=f.delta, count=f.counts))
-        return min(found)
+                best.append((*bound(f, eps, deltas, _ROUGHLY), (share, eps, deltas)))
+        if not best:
+            return math.inf
+        f.best[bound, ask] = min(best, key=lambda b: b[1])[2][0]
+        least = min(high for _, high, _ in best)
+        if f.tolerance >= _ROUGHLY:
+            return least
+        # what may be the least is asked again, to all digits
+        return min(bound(f, eps, deltas, f.tolerance)[1] for low, _, (_, eps, deltas) in best if low <= least)
 
+    route.__dict__["key"] = (bound, ask)
     return route
 
 
-def _optimal(eps: list[float], deltas: list[float] | float, *, delta: float, count: list[int]) -> float:
-    return float(composition.optimal_epsilon(eps, deltas, delta=delta, count=count))  # type: ignore[arg-type]
+def _optimal(f: _Facts, eps: list[float], deltas: list[float] | float, tolerance: float) -> tuple[float, float]:
+    found = composition.boxes(eps, deltas, count=f.counts).epsilon(f.delta, tolerance=max(tolerance, f.tolerance))
+    return found.lower, float(found.upper)
+
+
+def _formula(theorem: Callable[..., float]) -> Bound:
+    def bound(f: _Facts, eps: list[float], deltas: list[float] | float, tolerance: float) -> tuple[float, float]:
+        value = float(theorem(eps, deltas, delta=f.delta, count=f.counts))
+        return value, value
+
+    return bound
+
+
+_ADVANCED, _OLD = _formula(composition.advanced_approx), _formula(composition.advanced_2010)
 
 
 def _amplified(f: _Facts) -> float:
     sampled = [m.amplification() for m, _ in f.plan.steps]
     if not any(s is not None and 0 < s[1] < 1 for s in sampled):
         return math.inf
-    return _from_steps(composition.advanced_approx, "amplified")(f)
+    return _THROUGH_AMPLIFICATION(f)
+
+
+_THROUGH_AMPLIFICATION = _from_steps(_ADVANCED, "amplified")
 
 
 def _zcdp(form: str) -> Route:
@@ -190,11 +241,16 @@ def _zcdp(form: str) -> Route:
 
 def _renyi(form: str) -> Route:
     def route(f: _Facts) -> float:
-        finite = [(a, d) for a, d in zip(ORDERS, f.curve, strict=True) if math.isfinite(d)]
         left = f.without_slack[1]
-        if not finite or left <= 0:
+        if not np.any(np.isfinite(f.curve)) or left <= 0:
             return math.inf
-        orders, values = zip(*finite, strict=True)
+        c = np.array(ORDERS) - 1
+        extra = 0.0 if form == "simple" else log_kappa(c) / c
+        few = np.argsort(f.curve - math.log(left) / c + extra)[:_FEW]  # where the least is; every order is valid
+        known = [(ORDERS[i], d) for i in few if math.isfinite(d := f.divergence(ORDERS[i]))]
+        if not known:
+            return math.inf
+        orders, values = zip(*known, strict=True)
         return conversion.renyi_to_epsilon(orders, values, delta=left, form=form)
 
     return route
@@ -202,8 +258,8 @@ def _renyi(form: str) -> Route:
 
 ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("basic composition", "Thm. basic_composition", _basic),
-    ("advanced composition, form of 2010", "Dwork, Rothblum, Vadhan 2010", _from_steps(composition.advanced_2010)),
-    ("advanced composition", "Thm. advancedcomposition_approx", _from_steps(composition.advanced_approx)),
+    ("advanced composition, form of 2010", "Dwork, Rothblum, Vadhan 2010", _from_steps(_OLD)),
+    ("advanced composition", "Thm. advancedcomposition_approx", _from_steps(_ADVANCED)),
     ("amplification by sampling, then advanced composition", "Thm. subsampling_adp, Thm. advancedcomposition_approx",
      _amplified),
     ("optimal composition of the steps' (epsilon, delta)", "Kairouz, Oh, Viswanath 2015; Cor. kov",
@@ -216,26 +272,76 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
 )  # fmt: skip
 
 
-def _value(route: Route, plan: Plan, delta: float) -> float:
+def _value(route: Route, facts: _Facts) -> float:
     try:
-        return route(_Facts(plan, delta))
+        return route(facts)
     except Unsupported:
         return math.inf
 
 
-def _noise_for(route: Route, plan: Plan, delta: float, truth: float) -> float | None:
-    """The factor of noise at which the bound meets the truth, to about four digits."""
+@dataclass
+class _Prices:
+    """For each bound the factor of noise at which it meets the truth, to about four digits.
 
-    def excess(log_factor: float) -> float:
-        value = _value(route, with_noise(plan, math.exp(log_factor)), delta)
-        return math.log(max(value, 1e-300) / truth) - 1e-9
+    Facts are kept by factor, and each search starts where the one before ended, so that bounds that ask the same of the
+    steps ask once. Only one split of delta is followed, the best one; at the end its neighbours are looked at.
+    """
 
-    high, before = 0.0, 0.0
+    plan: Plan
+    delta: float
+    truth: float
+    facts: dict[tuple[float, tuple[float, ...]], _Facts] = field(default_factory=dict)
+    last: float | None = None
+
+    def at(self, log_factor: float, shares: tuple[float, ...]) -> _Facts:
+        key = log_factor, shares
+        if key not in self.facts:
+            same = [f.seen for (x, _), f in self.facts.items() if x == log_factor]
+            louder = with_noise(self.plan, math.exp(log_factor))
+            self.facts[key] = _Facts(louder, self.delta, _ROUGHLY, shares, same[0] if same else {})
+        return self.facts[key]
+
+    def of(self, route: Route, here: _Facts, value: float) -> float | None:
+        key, high = getattr(route, "key", (_ADVANCED, "amplified")), math.log(_MOST_NOISE)
+        share, start = here.best.get(key), math.log(value / self.truth)
+        for _ in range(len(_SHARES)):
+            shares = _SHARES if share is None else (share,)
+            known: dict[float, float] = {0.0: start - 1e-9}
+
+            def excess(x: float, shares: tuple[float, ...] = shares, known: dict[float, float] = known) -> float:
+                if x not in known:
+                    found = _value(route, self.at(x, shares))
+                    known[x] = min(math.log(max(found, 1e-300) / self.truth) - 1e-9, _FAR)
+                return known[x]
+
+            found = _crossing(excess, start if self.last is None else self.last, high)
+            if found is None:
+                return None
+            self.last = high = found
+            if share is None:
+                return math.exp(found)
+            place = _SHARES.index(share)
+            around = self.at(found, _SHARES[max(place - 1, 0) : place + 2])
+            if _value(route, around) > self.truth * (1 - 2 * _DIGITS):
+                return math.exp(found)
+            share = around.best.get(key)
+        return math.exp(high)
+
+
+def _crossing(excess: Callable[[float], float], guess: float, limit: float) -> float | None:
+    """Where a falling function of the log of noise is 0, to `_DIGITS`; None if beyond the limit."""
+    if excess(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, min(max(guess, 1e-3), limit)
+    if excess(high) <= 0:
+        near = high - max(2 * abs(excess(high)), 2e-3)  # noise moves epsilon about in proportion
+        if near > 0 and excess(near) > 0:
+            low = near
     while excess(high) > 0:
-        high, before = 2 * high + 0.25, high
-        if high > math.log(_MOST_NOISE):
+        if high >= limit:
             return None
-    return math.exp(brentq(excess, before, high, xtol=1e-4)) if high > 0 else 1.0
+        low, high = high, min(high + 1.5 * excess(high) + 2e-3, limit)
+    return float(brentq(excess, low, high, xtol=_DIGITS))
 
 
 def _has_noise(plan: Plan) -> bool:

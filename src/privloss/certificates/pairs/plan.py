@@ -70,6 +70,7 @@ def _named(step: Step, adjacency: str) -> Named:
     sampling = step.get("sampling")
     if sampling is None:
         return unsampled(step, adjacency)
+    need(sampling["scheme"] in GAUSSIAN, f"plan: the sampler {sampling['scheme']!r} has no certified pair")
     if step["mechanism"] == "gdp":  # any mu-GDP mechanism is dominated by the Gaussian with sigma = 1/mu
         step = {"mechanism": "gaussian", "sigma": 1.0, "sensitivity": step["mu"], "sampling": sampling}
     if step["mechanism"] == "gaussian":

@@ -33,7 +33,7 @@ from privloss.ledger.state import (
     charges_to_json,
 )
 
-VERSION = 1
+VERSION = 2
 GENESIS = "0" * 64
 _MOST_LATE = 1000  # leases given back by one command
 
@@ -206,12 +206,12 @@ class Store(ABC):
                 query = "INSERT INTO open_lease (dataset, key, lease) VALUES (?, ?, ?)"
                 self.execute(cursor, query, [name, found.key, found.lease])
         if known:
-            query = "UPDATE analysis SET state = ?, lease = ? WHERE key = ?"
-            self.execute(cursor, query, [found.state, found.lease, found.key])
+            query = "UPDATE analysis SET state = ?, lease = ?, token = ? WHERE key = ?"
+            self.execute(cursor, query, [found.state, found.lease, found.token, found.key])
             return
         self.execute(
             cursor,
-            "INSERT INTO analysis (key, request, analyst, state, lease, charges) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO analysis (key, request, analyst, state, lease, charges, token) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 found.key,
                 found.request,
@@ -219,6 +219,7 @@ class Store(ABC):
                 found.state,
                 found.lease,
                 canonical(charges_to_json(found.charges)),
+                found.token,
             ],
         )
 
@@ -272,12 +273,12 @@ class Store(ABC):
         """The schema's version, 0 for an empty database."""
 
 
-_ANALYSIS = "SELECT key, request, analyst, state, lease, charges FROM analysis"
+_ANALYSIS = "SELECT key, request, analyst, state, lease, charges, token FROM analysis"
 
 
 def _analysis(row: Sequence[Any]) -> Analysis:
-    key, request, analyst, state, lease, charges = row
-    return Analysis(key, request, analyst, state, float(lease), charges_from_json(json.loads(charges)))
+    key, request, analyst, state, lease, charges, token = row
+    return Analysis(key, request, analyst, state, float(lease), charges_from_json(json.loads(charges)), token)
 
 
 def _text(value: Fraction) -> str:

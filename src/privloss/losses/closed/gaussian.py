@@ -60,7 +60,7 @@ class GaussianLoss(PrivacyLoss):
         try:
             if self.mu_squared < 1e-200:
                 raise TooExpensive("hardly any loss at all")
-            return delta_bounds(self, eps, 1e-13)[0]
+            return delta_bounds(self, eps, 1e-13).logs
         except TooExpensive:  # absurdly far out: kappa(c) e^(K(c) - c eps) at the Gaussian saddle
             c = max(eps / self.mu_squared - 0.5, 1e-3)
             k = float(self.log_mgf_upper(np.array([c]))[0])

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss, columns
+from privloss.losses.closed.laplace_sums import LaplaceSums, few
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real, log_lowered, log_raised, lowered, padded_up, raised, widened
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
 
 _MAX_WORK = 20_000_000
+_ROUNDED = 4  # roundings in a lambda
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ class LaplaceLoss(PrivacyLoss):
 
     @property
     def solved_by_closed_form(self) -> bool:
-        return bool(self.count.sum() == 1)
+        return few(self.lam, self.count)
 
     @property
     def largest(self) -> float:
@@ -72,13 +75,19 @@ class LaplaceLoss(PrivacyLoss):
         return np.asarray(raised(self.count @ (re + error), 2 * len(self.lam), self.count @ np.abs(re)))
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
-        """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below."""
-        return self.one_release(eps) if self.count.sum() == 1 else None
+        """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below; a few: `laplace_sums`."""
+        if self.count.sum() == 1:
+            return self.one_release(eps)
+        return self._sums.hockey_stick(eps) if few(self.lam, self.count) else None
+
+    @cached_property
+    def _sums(self) -> LaplaceSums:
+        return LaplaceSums(self.lam, self.count, _ROUNDED)
 
     def one_release(self, eps: float) -> tuple[float, float]:
         """log of bounds on delta(eps) of the first member alone."""
         # lambda itself is rounded, and delta rises with lambda
-        low, high = (_one_release(lam, eps) for lam in widened(float(self.lam[0]), 4))
+        low, high = (_one_release(lam, eps) for lam in widened(float(self.lam[0]), _ROUNDED))
         return log_lowered(low, 8), min(log_raised(high, 8), 0.0)
 
     def mean_bounds(self) -> tuple[float, float]:

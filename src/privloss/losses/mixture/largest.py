@@ -2,19 +2,19 @@
 
 With marks as in `windows.py`, S_j(z) = M_0(z) + ... + M_j(z) is the transform of one step whose mark is at most j, and
 
-    prod_i S_(i,J)^n_i  =  prod_i S_(i,0)^n_i  +  sum over j of  T_j,      T_j = prod_i S_(i,j)^n_i - prod_i S_(i,j-1)^n_i,
+    prod_i S_(i,J)^n_i = prod_i S_(i,0)^n_i + sum over j of T_j,    T_j = prod_i S_(i,j)^n_i - prod_i S_(i,j-1)^n_i,
 
 where T_j is the transform of a positive measure: "the largest mark of all steps is j". So delta is a sum of readings,
 each on a line of its own: a large tilt for the bulk, whose losses are small, smaller ones for rare large losses. In a
 class above epsilon the other side of the poles is cheaper (Q against P, where Z is small if it is large here).
-T_j = e^A expm1(B), A = sum n_i log S_(i,j-1), B = sum n_i log1p(M_(i,j)/S_(i,j-1)), keeps its digits. Steps of other kinds
-(`rest`) have one class: their transform multiplies every T_j.
+T_j = e^A expm1(B), A = sum n_i log S_(i,j-1), B = sum n_i log1p(M_(i,j)/S_(i,j-1)), keeps its digits. Steps of other
+kinds (`rest`) have one class: their transform multiplies every T_j.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from privloss.losses.mixture.grid import Members, quick_range
 from privloss.losses.mixture.marked import MarkedLine, MarkedStep, Nodes
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, Vertical
-from privloss.numerics.floats import UNIT, Complex, Real, padded_up, raised
+from privloss.numerics.floats import UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import log1p_polar
 
 _LARGE = 30.0  # e^B beyond this is e^B - 1
@@ -40,13 +40,14 @@ class Side:
     rest: PrivacyLoss | None
     backward: bool
     levels: Real  # the losses at the centres of the windows
+    _real: dict[tuple[int, float], list[tuple[float, float, float]]] = field(default_factory=dict, repr=False)
 
     @property
     def classes(self) -> int:
         return self.steps[0].last + 1
 
     def finer(self) -> Side:
-        return replace(self, steps=tuple(step.finer() for step in self.steps))
+        return replace(self, steps=tuple(step.finer() for step in self.steps), _real={})
 
     def scale(self, j: int) -> float:
         return float(self.levels[min(j, len(self.levels) - 1)])
@@ -56,7 +57,9 @@ class Side:
         below = [self._guessed_bulk(step, c) for step in self.steps]
         power = -c if self.backward else c + 1
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            base = np.sum([n * np.log1p(np.maximum(s, -1 + 1e-15)) for n, s in zip(self.counts, below, strict=True)], axis=0)
+            base = np.sum(
+                [n * np.log1p(np.maximum(s, -1 + 1e-15)) for n, s in zip(self.counts, below, strict=True)], axis=0
+            )
             total = [base]
             for j in range(1, self.classes):
                 rise = np.zeros_like(c)
@@ -88,21 +91,30 @@ class Side:
         """Upper bounds on log T_j at real points c >= 0."""
         return np.array([self._log_upper(j, float(point)) for point in c])
 
+    def real(self, j: int, c: float) -> list[tuple[float, float, float]]:
+        """For each kind: M_0, M_1 + ... + M_(j-1) and M_j at the real point c, from above."""
+        if (j, c) not in self._real:
+            self._real[j, c] = [self._real_of(step, j, c) for step in self.steps]
+        return self._real[j, c]
+
+    def _real_of(self, step: MarkedStep, j: int, c: float) -> tuple[float, float, float]:
+        line = MarkedLine(step, c, self.backward, np.zeros(1))
+        bulk, below = line.bulk(), line.up_to(max(j - 1, 0))
+        own = line.rare(j) if j else below
+        most, between, top = (float(s.value[0].real) + float(s.error[0]) for s in (bulk, below, own))
+        return raised(1.0 + most, 16), raised(between, 16), raised(top, 16)
+
     def _log_upper(self, j: int, c: float) -> float:
         """T_j rises with every S_(j-1) and M_j."""
+        if c == 0 and j:
+            return padded_up(math.log(max(self.mass(j)[1], 1e-320)), 1e-13, 1.0)
         base = rise = 0.0
-        for step, n in zip(self.steps, self.counts, strict=True):
-            line = MarkedLine(step, c, self.backward, np.zeros(1))
-            below = line.bulk()
-            if j > 1:
-                below = below.plus(line.up_to(j - 1))
-            most = 1.0 + float(below.value[0].real) + float(below.error[0])
+        for (bulk, between, own), n in zip(self.real(j, c), self.counts, strict=True):
+            most = bulk + between
             if not 0 < most < math.inf:
                 return math.inf
             base += n * math.log(most)
-            if j:
-                own = line.rare(j)
-                rise += n * math.log1p(max(float(own.value[0].real) + float(own.error[0]), 0.0) / most)
+            rise += n * math.log1p(max(own, 0.0) / most) if j else 0.0
         log = base if not j else base + (rise if rise > _LARGE else math.log(max(math.expm1(rise), 1e-320)))
         if self.rest is not None and c > 0:
             log += float(self.rest.log_mgf_upper(np.array([c]))[0])
@@ -120,14 +132,13 @@ class Side:
             rise += n * math.log1p(here / (1 - beyond))
             slack += n * (off + off_beyond * here) / least**2
             base_slack += n * off_beyond / least
-        value = base + (rise if rise > _LARGE else math.log(math.expm1(rise)))
-        share = base_slack + slack * math.exp(min(rise, _LARGE)) / math.expm1(min(rise, _LARGE))
-        share += 8 * UNIT * (4 + abs(base) + abs(value))
         if self.rest is not None:
             other = self.rest.vertical(0.0).line(np.zeros(1), 1e-14)
-            value, share = value + float(other.log_modulus[0]), share + float(other.error[0])
-        middle = math.exp(value)
-        return middle * max(1 - 1.1 * share, 0.0), middle * math.exp(min(1.1 * share, 700.0))
+            base, base_slack = base + float(other.log_modulus[0]), base_slack + float(other.error[0])
+        share = base_slack + 8 * UNIT * (4 + abs(base) + rise)
+        lower = math.exp(base - share) * math.expm1(max(lowered(rise, 8) - slack, 0.0))
+        upper = math.exp(min(base + share, 0.0)) * math.expm1(min(raised(rise, 8) + slack, 700.0))
+        return lowered(lower, 8), min(raised(upper, 8), 1.0)
 
     def line(self, j: int, c: float, t: Real) -> LineValues:
         """T_j on Re z = c at heights t, equally spaced from 0 on."""
@@ -184,10 +195,8 @@ class Side:
     def _start(self, j: int, c: float) -> float:
         """About A at height 0: what `moduli` leaves out."""
         base = 0.0
-        for step, n in zip(self.steps, self.counts, strict=True):
-            line = MarkedLine(step, c, self.backward, np.zeros(1))
-            below = float(line.bulk().value[0].real) + float(line.up_to(max(j - 1, 0)).value[0].real)
-            base += n * math.log1p(max(below, -1 + 1e-15))
+        for (bulk, between, _), n in zip(self.real(j, c), self.counts, strict=True):
+            base += n * math.log(max(bulk + between, 1e-15))
         return base if self.rest is None else base + float(self.rest.log_mgf_upper(np.array([max(c, 1e-12)]))[0])
 
     def _modulus(self, nodes: Nodes, c: float, t: Real) -> Complex:
@@ -216,25 +225,12 @@ def _expm1(rise: Complex, off: Real) -> tuple[Real, Real, Real]:
 
 @dataclass(frozen=True, eq=False)
 class Fall:
-    """Bounds on |T_j(c + iu)| for all u >= t: |prod (b + m)^n - prod b^n| <= prod (|b| + |m|)^n - prod |b|^n, which rises
-    with |b| and |m|."""
+    """Bounds on |T_j(c + iu)| for all u >= t: |prod (b + m)^n - prod b^n| <= prod (|b| + |m|)^n - prod |b|^n, which
+    rises with |b| and |m|."""
 
     side: Side
     j: int
     c: float
-
-    @cached_property
-    def _starts(self) -> list[tuple[float, float, float]]:
-        """For each kind: M_0, M_1 + ... + M_(j-1) and M_j at c, from above."""
-        found = []
-        for step in self.side.steps:
-            line = MarkedLine(step, self.c, self.side.backward, np.zeros(1))
-            bulk, below = line.bulk(), line.up_to(max(self.j - 1, 0))
-            most = max(1.0 + float(bulk.value[0].real) + float(bulk.error[0]), 1e-3)
-            own = line.rare(self.j) if self.j else below
-            tops = (float(sums.value[0].real) + float(sums.error[0]) for sums in (below, own))
-            found.append((raised(most, 16), *tops))
-        return found
 
     def _fallen(self, t: float) -> list[float]:
         """About log M_0(c) - log |M_0(c + it)| of each kind: where it is small, it is not worth proving."""
@@ -242,7 +238,9 @@ class Fall:
         for step in self.side.steps:
             nodes = step.nodes[0]
             z = -nodes.log_r if self.side.backward else nodes.log_r
-            tilted = np.exp(np.minimum(nodes.log_mass + (0.0 if self.side.backward else nodes.log_r) + self.c * z, 700.0))
+            tilted = np.exp(
+                np.minimum(nodes.log_mass + (0.0 if self.side.backward else nodes.log_r) + self.c * z, 700.0)
+            )
             value = complex(tilted @ np.cos(t * z), tilted @ np.sin(t * z))
             found.append(math.log(float(tilted.sum()) / max(abs(value), 1e-300)))
         return found
@@ -267,7 +265,7 @@ class Fall:
         power, base, rise = -self.c if self.side.backward else self.c + 1, 0.0, 0.0
         fallen = self._fallen(t)
         for i, (step, n) in enumerate(zip(self.side.steps, self.side.counts, strict=True)):
-            below, between, own = self._starts[i]
+            below, between, own = self.side.real(self.j, self.c)[i]
             if fallen[i] * n > _WORTH:
                 below *= math.exp(float(self._bulks[i].log_upper(t)[0]))
             if self.j:

@@ -214,7 +214,7 @@ class MarkedLine:
             rounding = rounding + error + flat + size * slope
         mean, above = step.means[self.backward], step.above_bulk(self.backward)
         mass, drawn = float(above.masses.sum()), float(mean.value[0]) - above.mean
-        value = rest + point * drawn - mass
+        value = np.asarray(rest + point * drawn - mass, dtype=complex)
         missed = step.bulk_strip.log_missed_rest(self.c, self.backward, float(t[-1]), np.array([nodes.spacing]))
         slope = float(mean.error[0]) + above.mean_error + 8 * UNIT * (abs(drawn) + abs(above.mean))
         error = rounding + math.exp(min(float(missed[0]), 700.0)) + size * slope + float(above.errors.sum())
@@ -223,7 +223,7 @@ class MarkedLine:
     def up_to(self, j: int) -> Sums:
         """M_1 + ... + M_j."""
         if not j:
-            return Sums(np.zeros_like(self.t, dtype=complex), np.zeros_like(self.t))
+            return Sums(np.zeros(len(self.t), dtype=complex), np.zeros(len(self.t)))
         return self._summed(self.step.joined(j), float(self._missed[:j].sum()))
 
     def rare(self, j: int) -> Sums:

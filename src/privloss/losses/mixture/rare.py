@@ -21,6 +21,7 @@ _TOP = 4.0  # the last window, in units of eps
 _RATIO = 2.0  # from one window to the next
 _LOWEST = 1 / 12  # the first window, in units of eps, unless the bulk reaches further
 _BULK = 2.0  # standard deviations of the bulk below which there is no window
+_DECISIVE = 1e60  # weight in K of losses above eps from which on a single line is not even tried
 _LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes may have
 
 
@@ -42,7 +43,9 @@ class RareLosses:
     def rough_log_delta(self, eps: float) -> float:
         """About log delta(eps), or what the grid can tell of it."""
         with np.errstate(all="ignore"):
-            grid, profile = rough_profile(self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, 0.0, eps)
+            grid, profile = rough_profile(
+                self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, 0.0, eps
+            )
         return float(np.interp(eps, grid, np.log(profile)))
 
     def sides(self, eps: float, log_delta: float) -> tuple[Side, Side]:
@@ -53,7 +56,12 @@ class RareLosses:
             windows = at_losses(float(rate), float(sigma), levels)
             log_p = log_delta + _LEFT - math.log(count * len(self.rates)) - math.log(2.0)
             hit = min(log_p - math.log(rate), -1e-3)
-            top = max(-sigma * ndtri_exp(min(log_p, -1.0)), 1 - sigma * ndtri_exp(hit), windows.start(len(levels)) + sigma, 1.0)
+            top = max(
+                -sigma * ndtri_exp(min(log_p, -1.0)),
+                1 - sigma * ndtri_exp(hit),
+                windows.start(len(levels)) + sigma,
+                1.0,
+            )
             first, second = (mean.part(slice(i, i + 1)) for mean in self.means)
             steps.append(MarkedStep(float(rate), float(sigma), windows, (first, second), float(top)))
         back = None if self.rest is None else self.rest.reversed()
@@ -62,27 +70,40 @@ class RareLosses:
 
     def _levels(self, eps: float) -> Real:
         """Losses at the centres of the windows, from the bulk to well above eps."""
-        lowest = max(_BULK * self._bulk(eps), _LOWEST * eps)
-        top = max(_TOP * eps, 2 * _RATIO * lowest)
+        bulk = self._bulk(eps)
+        lowest = max(_BULK * bulk, _LOWEST * eps)
+        top = max(_TOP * eps, 2 * _RATIO * lowest, 2.5 * (eps + 9 * bulk))
         count = max(int(math.log(top / lowest) / math.log(_RATIO)), 1)
         return np.asarray(top * _RATIO ** np.arange(-count, 1.0))
 
     def _bulk(self, eps: float) -> float:
         """The standard deviation of all losses, those above eps counted as eps."""
         total = 0.0 if self.rest is None else max(self.rest.moments(0.0)[2], 0.0)
-        for (rate, sigma, z), count in zip(self._coarse, self.counts, strict=True):
-            y = _UNIT * sigma + np.maximum(_UNIT, 0.0) / 12.0
-            edges = np.concatenate([y[:1], 0.5 * (y[1:] + y[:-1]), y[-1:]])
-            weight = np.diff((1 - rate) * ndtr(edges / sigma) + rate * ndtr((edges - 1) / sigma))
+        for (z, weight), count in zip(self._coarse, self.counts, strict=True):
             total += count * float(weight @ np.minimum(z, eps) ** 2)
         return math.sqrt(total)
 
+    def decisive(self, eps: float, log_delta: float) -> bool:
+        """At about the tilt of a sum of normal shape, do losses above eps weigh in K?"""
+        if not 0 < eps < math.inf:
+            return False
+        tilt = min(1.5 * -log_delta, 600.0) / eps
+        heavy = 0.0
+        for (z, weight), count in zip(self._coarse, self.counts, strict=True):
+            above = z > eps
+            with np.errstate(all="ignore"):
+                heavy += count * float(weight[above] @ np.exp(np.minimum(tilt * z[above], 700.0)))
+        return heavy > _DECISIVE
+
     @cached_property
-    def _coarse(self) -> list[tuple[float, float, Real]]:
+    def _coarse(self) -> list[tuple[Real, Real]]:
+        """Losses and their probabilities on a coarse grid of outcomes."""
         found = []
         for rate, sigma in zip(self.rates, self.sigmas, strict=True):
             y = _UNIT * sigma + np.maximum(_UNIT, 0.0) / 12.0
-            found.append((float(rate), float(sigma), np.log1p(rate * np.expm1(np.minimum((y - 0.5) / sigma**2, 600.0)))))
+            edges = np.concatenate([y[:1], 0.5 * (y[1:] + y[:-1]), y[-1:]])
+            above = (1 - rate) * ndtr(-edges / sigma) + rate * ndtr((1 - edges) / sigma)
+            found.append((np.log1p(rate * np.expm1(np.minimum((y - 0.5) / sigma**2, 600.0))), -np.diff(above)))
         return found
 
 

@@ -8,10 +8,10 @@ of its cell; any angle is sound, and several are tried.
 
 *Nodes* e_j - (k + 1/2) h integrate f over y <= e_j. The error is at most
 
-    2/(e^(2 pi v/h) - 1) * integral of |f(y + iv)|   +   2 * integral over 0 < u < v of |f(e_j + iu)| / (1 + e^(2 pi u/h)).
+    2/(e^(2 pi v/h) - 1) * integral of |f(y + iv)| + 2 * integral over 0 < u < v of |f(e_j + iu)| / (1 + e^(2 pi u/h)).
 
-*Decay.* For every height u >= t, the way over Im y = v gives |M_j(c+iu)| <= integral of |f| e^(-t arg r) there, plus the way
-down at e_j, at most v times |f|.
+*Decay.* For every height u >= t, the way over Im y = v gives |M_j(c+iu)| <= integral of |f| e^(-t arg r) there, plus
+the way down at e_j, at most v times |f|.
 
 Outcomes below the cells have U_(j-1) <= Phi(-START) or, in the bulk, a phi of many standard deviations.
 """
@@ -27,8 +27,8 @@ from scipy.special import log_ndtr
 
 from privloss.losses.mixture.sums import complex_log_ratio
 from privloss.losses.mixture.windows import Windows
-from privloss.numerics.stable import log_sum_exp
 from privloss.numerics.floats import Real
+from privloss.numerics.stable import log_sum_exp
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 RARE_ANGLES = np.array([0.1, 0.2, 0.3, 0.42, 0.56, 0.75])[:, None]
@@ -39,8 +39,8 @@ _SAFETY = 1e-9  # nats; swallows the rounding of the sums below
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """Several classes of one kind of step: arrays (classes, angles, cells), edges one more; (classes, angles, 1) where a
-    cell is not meant."""
+    """Several classes of one kind of step: arrays (classes, angles, cells), edges one more; (classes, angles, 1) where
+    no cell is meant."""
 
     sigma: float
     theta: Real
@@ -66,7 +66,9 @@ class Strips:
         nearest = np.where(left > 0, left, np.where(right < 0, right, 0.0))
         scale = 0.5 * theta * lift - _LOG_SQRT_2PI - math.log(sigma)
         log_weight = scale - 0.5 * (nearest / sigma) ** 2 + np.log(right - left)
-        window = np.array([windows.log_bound(j, edges[i, 0, :-1], edges[i, 0, 1:], lift[0]) for i, (j, _, _) in enumerate(spans)])
+        window = np.array(
+            [windows.log_bound(j, edges[i, 0, :-1], edges[i, 0, 1:], lift[0]) for i, (j, _, _) in enumerate(spans)]
+        )
         at_end = np.array([windows.log_bound(j, np.array([b]), np.array([b]), lift[0]) for j, _, b in spans])
         below = np.array([windows.log_bound(j, np.array([-np.inf]), np.array([a]), lift[0]) for j, a, _ in spans])
         s = (edges - 0.5) / sigma**2
@@ -104,15 +106,19 @@ class Strips:
             return np.full(len(self.log_abs), -np.inf)
         base, sign = (0.0, -c) if backward else (1.0, c)
         cells = 2 * self._size() + np.maximum(self._modulus(sign) + t * self.arg[:, :, 1:], 0.0) + self._modulus(base)
-        low = 2 * self._low_size() + np.maximum(self._low_power(sign) + t * self.arg[:, :, :1], 0.0) + self._low_power(base)
+        low = (
+            2 * self._low_size()
+            + np.maximum(self._low_power(sign) + t * self.arg[:, :, :1], 0.0)
+            + self._low_power(base)
+        )
         end = 2 * self._end_size() + np.maximum(self._end_power(sign), 0.0) + self._end_power(base)
         half_square = 2 * math.log(math.hypot(c, t)) - math.log(2.0)
         return half_square + self._missed(cells, low, end, t, spacing)
 
     def _missed(self, cells: Real, low: Real, end: Real, t: float, spacing: Real) -> Real:
-        """The smallest over all angles, from the log of what multiplies |phi w_j| on the cells, below them, and at their
-        end (there without the growth in t). Nodes below the cells are left out: at most four times what the line carries
-        there, for a spacing of at most sigma/4."""
+        """The smallest over all angles, from the log of what multiplies |phi w_j| on the cells, below them, and at
+        their end (there without the growth in t). Nodes below the cells are left out: at most four times what the line
+        carries there, for a spacing of at most sigma/4."""
         fall = 2 * math.pi * self.theta * self.sigma**2 / spacing[:, None, None]
         below = self.low_weight + low
         strip = np.logaddexp(log_sum_exp(self.log_weight + cells), below) - fall - np.log(-np.expm1(-fall))
@@ -139,7 +145,9 @@ class Strips:
 
     def _low_power(self, power: float) -> Real:
         """The same below the cells: r rises from 1 - q on, and |r(y+iv)| >= 1 - q."""
-        return np.asarray(power * self.log_abs[:, :, :1] if power > 0 else np.full_like(self.low_weight, power * self.least_loss))
+        return np.asarray(
+            power * self.log_abs[:, :, :1] if power > 0 else np.full_like(self.low_weight, power * self.least_loss)
+        )
 
     def _end_power(self, power: float) -> Real:
         """The same at e_j + iu, 0 <= u <= v: |r| falls with u."""

@@ -2,14 +2,14 @@
 
 Every outcome y of a step is marked with a class j = 0..J. With centres b_0 < b_1 < ... and widths tau_i let
 
-    V_i(y) = Phi((b_i - y)/tau_i) for y <= e_i = b_i + END tau_i, and 0 beyond;    W_j = V_j V_(j+1) ... V_(J-1), W_J = 1;
+    V_i(y) = Phi((b_i - y)/tau_i) for y <= e_i = b_i + END tau_i, 0 beyond;    W_j = V_j V_(j+1) ... V_(J-1), W_J = 1;
 
 the mark is at most j with probability W_j(y), so it is j with probability w_j = W_j - W_(j-1) = W_j (1 - V_(j-1)) >= 0.
 Marks of different steps are independent. Summing over the *largest* mark of all steps is an identity, whatever the
 windows are (`largest.py`); sharp ones would do. Soft ones keep the transform of each class in the band of frequencies
 of its own losses: an edge would let it fall like 1/t only.
 
-Phi is entire and |Phi(x + iy)| <= e^(y^2/2) Phi(x), since Phi(x + iy) is an integral of e^(-(x + iy - s)^2/2) over s > 0.
+Phi is entire and |Phi(x + iy)| <= e^(y^2/2) Phi(x), as Phi(x + iy) is an integral of e^(-(x + iy - s)^2/2) over s > 0.
 With Phi(-x) = 1 - Phi(x) also |Phi(x + iy)| <= 1 + e^(y^2/2) Phi(-x). The smaller of the two serves below.
 """
 
@@ -64,8 +64,8 @@ class Windows:
     def slack(self, j: int, y: Real) -> Real:
         """Relative roundings of w_j at a node y that itself is off by a rounding.
 
-        Phi(-k) changes by at most (k^2 + k |y|/tau + 8) roundings in its tail and, above one half, by phi(k) in place of
-        k; each counted four times.
+        Phi(-k) changes by at most (k^2 + k |y|/tau + 8) roundings in its tail and, above one half, by phi(k) in place
+        of k; each counted four times.
         """
         first = max(j - 1, 0)
         k = self._standard(slice(first, None), y)
@@ -76,7 +76,7 @@ class Windows:
         return np.asarray((4 * (tail + body) * (tail + 1.0 + reach) + 32.0).sum(axis=0))
 
     def log_bound(self, j: int, left: Real, right: Real, lift: Real) -> Real:
-        """log of a bound on |w_j(y + iv)| on cells left <= y <= right for heights v = `lift` (broadcast against cells)."""
+        """log of a bound on |w_j(y + iv)| on cells left <= y <= right, v = `lift` (broadcast against cells)."""
         return self.cells(j, left, right).log_bound(lift)
 
     def cells(self, j: int, left: Real, right: Real) -> Cells:
@@ -115,7 +115,10 @@ class Cells:
 def at_losses(rate: float, sigma: float, levels: Real) -> Windows:
     """Windows around the outcomes whose losses are `levels` (rising, > 0), a tenth of them wide."""
     odds = np.where(levels > 30.0, np.exp(-np.minimum(levels, 700.0)), 0.0)
-    rise = np.where(levels > 30.0, levels - np.log(rate) + np.log1p(-odds), np.log1p(np.expm1(np.minimum(levels, 30.0)) / rate))
+    rise = np.where(
+        levels > 30.0, levels - np.log(rate) + np.log1p(-odds), np.log1p(np.expm1(np.minimum(levels, 30.0)) / rate)
+    )
     centre = 0.5 + sigma**2 * rise
     slope = -np.expm1(-levels) + rate * np.exp(-levels)  # p = 1 - (1-q)/r
-    return Windows(centre, SOFTNESS * levels * sigma**2 / slope)
+    # small losses grow like e^(y/sigma^2), large ones like y/sigma^2, where a window must not reach down to no loss
+    return Windows(centre, SOFTNESS * sigma**2 * (1 + 0.5 * (levels / slope - 1)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -34,7 +35,15 @@ def from_vectors(p: Sequence[float], q: Sequence[float]) -> Table:
     wobble = 4.0 + float(np.max(np.where(near, 0.0, 2 * size / np.maximum(np.abs(values), 0.5))))
     # making the vectors sum to one rounds every entry, and so every loss by a few units, however small it is
     lost = math.fsum(a[~both]), math.fsum(b[~both])
-    return Table(values, a[both], *lost, slack=4.0, wobble=wobble, absolute=8.0)
+    exact = all(_total(v) == 1 for v in (p, q)) and all(
+        _total(v[~both]) == x for v, x in zip((a, b), lost, strict=True)
+    )
+    return Table(values, a[both], *lost, slack=4.0, wobble=wobble, absolute=8.0, exact=exact)
+
+
+def _total(values: Iterable[float]) -> Fraction:
+    """Without rounding."""
+    return sum((Fraction(float(v)) for v in values), Fraction(0))
 
 
 def symmetric_response(eps: float, others: float, delta: float) -> Table:

@@ -73,7 +73,8 @@ class TableLoss(PrivacyLoss):
 
     @property
     def delta_inf_exact(self) -> bool:
-        return all(r.delta == 0 for r in self.rows)
+        seen = [(r.exact, n) for r, n in zip(self.rows, self.count, strict=True) if r.delta > 0]
+        return not seen or (len(seen) == 1 and seen[0][0] and bool(seen[0][1] == 1))
 
     @property
     def largest(self) -> float:
@@ -91,9 +92,7 @@ class TableLoss(PrivacyLoss):
 
     @property
     def _single(self) -> bool:
-        row = self.rows[0]
-        once: bool = bool(self.count.sum() == 1)
-        return once and (row.missing is None or row.density is not None)
+        return bool(self.count.sum() == 1)
 
     @cached_property
     def lattice(self) -> Lattice | None:
@@ -107,7 +106,7 @@ class TableLoss(PrivacyLoss):
         return [Steps(r.values, int(n)) for r, n in zip(self.rows, self.count, strict=True)]
 
     def tables(self) -> list[tuple[Table, int]] | None:
-        if any(r.missing is not None or r.density is not None for r in self.rows):
+        if any(r.density is not None for r in self.rows):
             return None
         return [(r, int(n)) for r, n in zip(self.rows, self.count, strict=True)]
 

@@ -106,26 +106,31 @@ class Table:
     rho: float = math.inf  # a proven bound on zCDP, for rows without a largest loss
     absolute: float = 0.0  # roundings in the values that do not shrink with them
     symmetric: bool = False  # the same law in both directions
+    exact: bool = False  # made of doubles that sum to one: delta, back and a loss of 0 are what they say
 
     @property
     def largest(self) -> float:
         if self.missing is not None:
             return math.inf
         top = float(self.values.max()) if self.density is None else max(self.density.top[0], float(self.values.max()))
-        return raised(raised(top, 2 * float(np.max(self.wobble))), self.absolute, 1.0)
+        return raised(raised(top, 2 * float(np.max(self.wobble))), self._off, 1.0)
+
+    @property
+    def _off(self) -> float:
+        return 0.0 if self.exact else self.absolute
 
     @property
     def largest_lower(self) -> float:
         """The same, rounded down: over values that surely have mass."""
         if self.missing is not None:
             return math.inf
-        sure = lowered(self.values, 1, 2 * self.wobble * np.abs(self.values) + self.absolute)
+        sure = lowered(self.values, 1, 2 * self.wobble * np.abs(self.values) + self._off)
         nodes = 0 if self.density is None else self.density.nodes
         reached = sure[(self.masses > 0) & (np.arange(len(self.values)) >= nodes)]
         top = float(reached.max(initial=-math.inf))
         if self.density is not None:  # the density reaches up to its end
             end = lowered(self.density.top[0], 2 * float(np.max(self.wobble)))
-            top = max(top, lowered(end, self.absolute, 1.0))
+            top = max(top, lowered(end, self._off, 1.0))
         return top
 
     def reversed(self) -> Table:
@@ -139,7 +144,17 @@ class Table:
         turned = None if self.missing is None else (self.missing[1], self.missing[0])
         density = None if self.density is None else self.density.reversed()
         return Table(
-            -self.values, back, self.back, self.delta, slack, self.wobble, turned, density, self.rho, self.absolute
+            -self.values,
+            back,
+            self.back,
+            self.delta,
+            slack,
+            self.wobble,
+            turned,
+            density,
+            self.rho,
+            self.absolute,
+            exact=self.exact,
         )
 
     def fade(self, c: float) -> tuple[float, float] | None:
@@ -247,7 +262,8 @@ class Table:
         return top + np.log(modulus), np.angle(total), np.log1p(error / modulus) + 8 * UNIT * abs(top)
 
     def hockey_stick(self, eps: float) -> tuple[float, float]:
-        """log of lower and upper bounds on sum m_i (1 - e^(eps - v_i))_+."""
+        """log of lower and upper bounds on sum m_i (1 - e^(eps - v_i))_+; tails left out add at most their mass, which
+        is what is missing of M(0)."""
         if self.density is not None:
             return self.density.profile[0](eps)
         wrong = (self.wobble + 2) * (np.abs(self.values) + abs(eps)) + self.absolute
@@ -256,6 +272,8 @@ class Table:
         low, high = lowered(self._gain(least, eps), units), raised(self._gain(most, eps), units)
         if np.any(most > eps):
             high = max(high, SMALLEST)  # masses may have underflown
+        if self.missing is not None:
+            high = max(raised(high + float(self.missing[0](0.0, np.zeros(1))[0]), 4), SMALLEST)
         return (
             lowered(math.log(low), 4) if low > 0 else -math.inf,
             math.log(high) if high > 0 else -math.inf,

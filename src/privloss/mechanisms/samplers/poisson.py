@@ -74,7 +74,7 @@ add_scheme(
         "poisson-group",
         PoissonGroup,
         lambda step, m, at: poisson_group(step, m.rate, m.people, at),
-        "a group on a Poisson sample",
-        in_plan_files=False,
+        "a group of people, each independently with probability rate",
+        in_runs=False,
     )
 )

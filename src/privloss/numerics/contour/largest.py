@@ -4,8 +4,8 @@ Let T_j be the transform of the part of a measure in class j (`Side`, forward), 
 measure (`Side`, backward). A class adds E[(1 - e^(eps - Z))_+; j] to delta(eps), which is
 
 * read on a forward line, as in `line.py`;
-* or T_j(0) - e^eps T_j(-1) + e^eps E_reversed[(1 - e^(-eps - Z))_+; j], the last term read on a backward line at -eps: cheap
-  where the class lies above eps, so that hardly anything of it falls below;
+* or T_j(0) - e^eps T_j(-1) + e^eps E_reversed[(1 - e^(-eps - Z))_+; j], the last term read on a backward line at -eps:
+  cheap where the class lies above eps, so that hardly anything of it falls below;
 * whichever of the two integrals is far below delta is not read but bounded by kappa(c) e^(K(c) - c eps).
 """
 
@@ -22,7 +22,8 @@ from privloss.numerics.floats import Real, padded_up, raised
 
 _TILTS = 40  # points c tried on either side
 _LEAST, _MOST = 0.4, 200.0  # of c eps
-_NEGLIGIBLE = math.log(2e-13)  # share of delta that need not be read
+_NEGLIGIBLE = math.log(2e-12)  # share of delta that need not be read
+_CUT = math.log(2e-13)  # and that may be cut off a line
 _IMAGES = math.log(1e-13)
 _MOST_NODES = 30_000
 _FINER = 4  # attempts with more quadrature nodes
@@ -53,7 +54,13 @@ class _Bounded:
 
     def read(self, eps: Real, reference: float) -> Sum:
         at = -eps if self.backward else eps
-        log = float(log_kappa(np.array(self.c))) + self.log_mgf - self.c * at - reference + (eps if self.backward else 0.0)
+        log = (
+            float(log_kappa(np.array(self.c)))
+            + self.log_mgf
+            - self.c * at
+            - reference
+            + (eps if self.backward else 0.0)
+        )
         most = np.exp(np.minimum(padded_up(log, 1e-12, 1 + np.abs(log) + abs(self.log_mgf)), 700.0))
         return Sum(np.zeros_like(eps), most, np.zeros_like(eps))
 
@@ -100,7 +107,7 @@ class SplitReading:
 
     def read(self, eps: Real) -> Sum:
         """Each part adds its own; their sum is rounded in both directions."""
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with np.errstate(all="ignore"):
             sums = [term.read(eps, self.reference) for term in self.terms]
             return self._total(sums)
 
@@ -115,19 +122,25 @@ class SplitReading:
 
     def log_upper(self, eps: Real) -> Real:
         found = self.read(eps)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.reference + np.log(np.maximum(found.value + found.above, 0.0)))
+        with np.errstate(all="ignore"):
+            return _or(self.reference + np.log(np.maximum(found.value + found.above, 0.0)), np.inf)
 
     def log_lower(self, eps: Real) -> Real:
         found = self.read(eps)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.reference + np.log(np.maximum(found.value - found.below, 0.0)))
+        with np.errstate(all="ignore"):
+            return _or(self.reference + np.log(np.maximum(found.value - found.below, 0.0)), -np.inf)
+
+
+def _or(values: Real, otherwise: float) -> Real:
+    """A bound that says nothing in place of nan."""
+    return np.where(np.isnan(values), otherwise, values)
 
 
 def draw(rare: RareLosses, eps: float, log_delta: float) -> SplitReading:
     """A line, or a bound, for every class; numbers beyond the range of doubles on the way mean that there is none."""
     try:
-        return _draw(*rare.sides(eps, log_delta), eps, log_delta)
+        with np.errstate(all="ignore"):  # what is lost becomes a bound that says nothing
+            return _draw(*rare.sides(eps, log_delta), eps, log_delta)
     except (ValueError, OverflowError, ZeroDivisionError) as problem:
         raise TooExpensive(f"out of range: {problem}") from None
 
@@ -194,7 +207,7 @@ class _Plan:
         return np.asarray(self.sizes[j] - np.log(self.tilts) - np.log1p(self.tilts))
 
     def period(self, j: int) -> tuple[int, float, float, float]:
-        """The index of the tilt that needs the shortest period, that period, and where to bound images on either side."""
+        """The index of the tilt that needs the shortest period, the period, and where to bound images on each side."""
         kernel = self._kernel(j)
         wide = kernel <= max(kernel.min() + 1.5, -_TALL)
         tame = self.tilts * self.side.scale(j) < _STEEP  # beyond, windows weigh more than what they hold
@@ -214,7 +227,9 @@ class _Plan:
         i, period, left, right = self.period(j)
         if not math.isfinite(period):
             raise TooExpensive("no period found")
-        c, step = float(self.tilts[i]), 2 * math.pi / period
+        c = float(self.tilts[i])
+        points, logs, period = self._images(j, c, period, left, right)
+        step = 2 * math.pi / period
         height, log_beyond = self._cut(j, c, i)
         count = math.ceil(height / step)
         if count > _MOST_NODES:
@@ -223,11 +238,9 @@ class _Plan:
         side = self.side
         for _ in range(_FINER):
             values = side.line(j, c, t)
-            if self._off(values, t, c, j) < _GOOD:
+            if self._off(values, t, c) < _GOOD:
                 break
             side = side.finer()
-        points = np.array([left, right])
-        logs = side.log_upper(j, points)
         at_c = float(values.log_modulus[0])
         return Line(
             c=c,
@@ -242,7 +255,21 @@ class _Plan:
             mu=0.0,
         )
 
-    def _off(self, values: LineValues, t: Real, c: float, j: int) -> float:
+    def _images(self, j: int, c: float, period: float, left: float, right: float) -> tuple[Real, Real, float]:
+        """Where images are bounded, the bounds on log T_j there, and the period that they ask for: guesses of the
+        bounds may have been too small at large tilts, and then a smaller one is better."""
+        for _ in range(4):
+            points = np.array([left, right])
+            logs = self.side.log_upper(j, points)
+            bounds = logs - points * self.eps - self.log_delta + log_kappa(points) - _IMAGES
+            need = float(np.max(bounds / np.abs(points - c)))
+            lower = self.tilts[(self.tilts > c) & (self.tilts < 0.9 * right)]
+            if need <= 1.05 * period or not len(lower):
+                break
+            right = float(lower[-1])
+        return points, logs, max(period, need)
+
+    def _off(self, values: LineValues, t: Real, c: float) -> float:
         """The error of a line, relative to delta."""
         size = np.exp(np.minimum(values.log_modulus - c * self.eps - self.log_delta + values.error, 600.0))
         share = size * np.minimum(values.error, 1.0) / np.hypot(c, t) / np.hypot(c + 1, t)
@@ -252,18 +279,18 @@ class _Plan:
         """A height from which on nothing is missing, and the bound there."""
 
         def short(log: Real | float, t: Real | float) -> Real:
-            return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _NEGLIGIBLE)
+            return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _CUT)
 
         heights = self._first_height(j, i) * _HEIGHTS
         enough = short(self.side.moduli(j, c, heights), heights) < -0.5
         t = float(heights[int(np.argmax(enough))] if np.any(enough) else heights[-1])
         fall = self.side.decay(j, c)
-        for _ in range(24):
+        for _ in range(32):
             log = fall.log_upper(t)
             gap = float(short(log, t))
             if gap <= 0:
                 return t, log
-            t *= min(max(1.0 + 0.02 * gap, 1.06), 1.7)
+            t *= min(max(1.0 + 0.02 * gap, 1.08), 1.7)
         raise TooExpensive("the line does not fall")
 
     def _first_height(self, j: int, i: int) -> float:
@@ -273,15 +300,14 @@ class _Plan:
             x, y = self.tilts[i - 1 : i + 2], (self.sizes[j] + self.tilts * self.eps)[i - 1 : i + 2]
             bend = 2 * ((y[2] - y[1]) / (x[2] - x[1]) - (y[1] - y[0]) / (x[1] - x[0])) / (x[2] - x[0])
             if bend > 0:
-                need = max(float(self.sizes[j][i]) - _NEGLIGIBLE, 1.0)
+                need = max(float(self.sizes[j][i]) - _CUT, 1.0)
                 own = min(own, math.sqrt(2 * need / bend)) if j else math.sqrt(2 * need / bend)
         return own
 
 
 def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: float) -> tuple[float, float, SplitReading]:
-    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from."""
-    eps = rare.rough_epsilon(level[0])
-    eps = eps if eps > 0 else guess
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps."""
+    eps = guess
     for _ in range(_REDRAWN):
         reading = draw(rare, eps, level[0])
         lower, upper, root = solved(reading, level)

@@ -19,8 +19,8 @@ from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
-
 _NARROW = 1e-9  # relative width from which one line is enough
+_POOR = 1e-3  # relative width from which a blur is asked for a second opinion
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,13 @@ class DeltaRead:
     """log of lower and upper bounds on delta(eps), without any mass at infinity, and how they were read."""
 
     logs: tuple[float, float]
-    mu: float = 0.0
+    line: Line | None = None
     classes: SplitReading | None = None
+
+    @property
+    def mu(self) -> float:
+        """The blur that was used."""
+        return 0.0 if self.line is None else self.line.mu
 
 
 def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRead:
@@ -56,9 +61,12 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
         found = DeltaRead((-math.inf, 0.0))
     with contextlib.suppress(TooExpensive):
         logs, classes = delta_by_classes(transform.rare, eps)
-        lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1])
-        return DeltaRead((min(lower, upper), upper), 0.0, classes)
-    return _delta_on_one_line(transform, eps, tolerance, blur=True)
+        lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1], 0.0)
+        found = DeltaRead((min(lower, upper), upper), None, classes)
+        if upper - lower < _POOR:
+            return found
+    last = _delta_on_one_line(transform, eps, tolerance, blur=True)
+    return last if last.logs[1] - last.logs[0] < found.logs[1] - found.logs[0] else found
 
 
 def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur: bool | None = None) -> DeltaRead:
@@ -80,7 +88,7 @@ def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur:
     upper = min(upper, 0.0)
     if math.isfinite(transform.largest):  # delta <= 1 - e^(eps - largest)
         upper = min(upper, raised(math.log(-math.expm1(eps - whole.largest)), 4, 1.0))
-    return DeltaRead((min(float(reading.log_lower()[1]), upper), upper), line.mu)
+    return DeltaRead((min(float(reading.log_lower()[1]), upper), upper), line)
 
 
 def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float) -> Solved:
@@ -93,18 +101,28 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         return Solved(-math.inf, 0.0, None)
     if transform.rare is None:
         return _on_one_line(transform, level, tolerance, start)
+    # a sum of normal shape has eps here; few hits lie further out
+    normal = start[1] + math.sqrt(max(start[2], 1e-300) * max(-2 * level[0], 1.0))
+    rough = math.nan
+    if transform.rare.decisive(normal, level[0]):
+        rough = transform.rare.rough_epsilon(level[0])
     found: Solved | None = None
+    if not (rough > 0 and transform.rare.decisive(rough, level[0])):
+        with contextlib.suppress(TooExpensive):
+            found = _on_one_line(transform, level, tolerance, start, blur=False)
+            if found.upper - found.lower < _NARROW * abs(found.upper):
+                return found
+    if not rough > 0:
+        rough = found.upper if found is not None and 0 < found.upper < math.inf else normal
     with contextlib.suppress(TooExpensive):
-        found = _on_one_line(transform, level, tolerance, start, blur=False)
-        if found.upper - found.lower < _NARROW * abs(found.upper):
-            return found
-    guess = found.upper if found is not None and 0 < found.upper < math.inf else math.sqrt(max(start[2], 1e-300))
-    with contextlib.suppress(TooExpensive):
-        lower, upper, classes = epsilon_by_classes(transform.rare, level, guess)
+        lower, upper, classes = epsilon_by_classes(transform.rare, level, rough)
         if found is not None:
             lower, upper = max(lower, found.lower), min(upper, found.upper)
-        return Solved(lower, upper, None, classes)
-    return _on_one_line(transform, level, tolerance, start)
+        found = Solved(lower, upper, None, classes)
+        if upper - lower < _POOR * upper:
+            return found
+    last = _on_one_line(transform, level, tolerance, start)
+    return last if found is None or last.upper - last.lower < found.upper - found.lower else found
 
 
 def _surely_nothing(transform: Transform, log_delta: float, mean: float) -> bool:
@@ -193,7 +211,7 @@ def _solve_on(transform: Transform, line: Line, level: tuple[float, float], sadd
 
 
 def surely_at_most(transform: Transform, eps: float, log_delta: float, like: Line | None) -> bool:
-    """Whether delta(eps) <= delta can be shown quickly, by moments or on a coarse line beside one that was solved already.
+    """Whether delta(eps) <= delta can be shown quickly, by moments or on a coarse line beside one solved already.
 
     Only an upper bound is needed, and images only add to it, so the period may be taken over as it is.
     """
@@ -240,6 +258,17 @@ def _moments_at_most(transform: Transform, eps: float, log_delta: float, tilts: 
     c = float(tilts[best])
     k = float(transform.log_mgf_upper(np.array([c]))[0])
     return bool(raised(k, 16, 1 + abs(k) + c * abs(eps) + abs(log_delta)) <= margins[best])
+
+
+def moments_upper(transform: Transform, eps: float) -> float:
+    """log of kappa(c) e^(K(c) - c eps) at about the best c, at most 0."""
+    if not 0 < eps < math.inf:
+        return 0.0
+    tilts = np.geomspace(0.5, 400.0, 14) / eps
+    guesses = [transform.moments(float(c))[0] - c * eps for c in tilts]
+    c = float(tilts[int(np.nanargmin(guesses))])
+    k = float(transform.log_mgf_upper(np.array([c]))[0])
+    return min(raised(float(log_kappa(np.array(c))) + k - c * eps, 16, 1 + abs(k) + c * eps), 0.0)
 
 
 def _moments_bound(line: Line, eps: float) -> float:

@@ -106,6 +106,9 @@ class RareLosses(Protocol):
     def rough_epsilon(self, log_delta: float) -> float:
         """About the eps that belongs to delta, nan if that is hard to tell: for searching only."""
 
+    def decisive(self, eps: float, log_delta: float) -> bool:
+        """Whether rare large losses would rule a single line: for searching only."""
+
     def rough_log_delta(self, eps: float) -> float:
         """About log delta(eps): for searching only."""
 

@@ -1,0 +1,263 @@
+"""epsilon and delta of one dominating pair, in both directions: a closed form, a lattice, a line, or one line for each
+class of the largest loss; a blur or moments where nothing else is left."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from privloss.answers import moments
+from privloss.losses.composed import ComposedLoss
+from privloss.numerics.bound import Bound, exactly, largest
+from privloss.numerics.contour.solve import (
+    Solved,
+    delta_bounds,
+    epsilon_bounds,
+    epsilon_near,
+    moments_upper,
+    surely_at_most,
+)
+from privloss.numerics.contour.transform import TooExpensive
+from privloss.numerics.floats import exp_down, exp_up, lowered, raised
+from privloss.numerics.solve import decreasing_root, last_at_least
+
+CLOSED = "closed form"
+LATTICE = "exact privacy loss (lattice contour)"
+CONTOUR = "exact privacy loss (contour)"
+SPLIT = "exact privacy loss (contour, split by the largest loss)"
+BLURRED = "exact privacy loss (blurred contour)"
+TRIVIAL = "definition"
+PINSKER = "total variation bounded through the mean loss (Pinsker)"
+WIDE = "moments bound above, one step below"
+_GOOD = 1e-9  # relative width from which a closed form needs no second opinion
+_NOTHING = 1e-12  # an epsilon that is not worth sharpening
+_COARSER = (1e-6, 1e-4, 1e-2)
+_POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
+
+
+def directions(loss: ComposedLoss) -> Iterator[ComposedLoss]:
+    """P against Q and, unless the same, Q against P (made late: the first has then found what both need)."""
+    yield loss
+    if not loss.symmetric:
+        yield loss.reversed()
+
+
+def exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
+    if not loss.parts:
+        return exactly(0.0, TRIVIAL)
+    answers: list[Bound] = []
+    solved: Solved | None = None
+    for direction in directions(loss):
+        level = finite_level(direction, delta)
+        if level is None:
+            return exactly(math.inf, TRIVIAL, ("delta is below the mass of infinite loss",))
+        if answers and direction.largest <= answers[0].lower:
+            continue
+        try:
+            if solved is not None and surely_at_most(direction, answers[0].lower, level[0], solved.line):
+                continue
+        except TooExpensive:
+            pass
+        answer, solved = one_direction(direction, level, tolerance)
+        answers.append(answer)
+    return largest(answers)
+
+
+def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> tuple[Bound, Solved | None]:
+    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
+    if math.isinf(level[0]):
+        return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
+    closed = _closed_epsilon(loss, level) if _in_closed_form(loss, level) else None
+    if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
+        return closed, None
+    try:
+        solved = epsilon_bounds(loss, level, tolerance)
+    except TooExpensive:
+        return closed or _last_resort(loss, level, tolerance), None
+    if solved.line is None and solved.classes is None:
+        return exactly(0.0, PINSKER), None
+    answer = _read_off(solved)
+    if closed is not None:
+        lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
+        return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes), solved
+    answer = _with_wider_blurs(answer, loss, level, tolerance)
+    if answer.relative_width > _POOR:
+        return _intersection(answer, _last_resort(loss, level, tolerance)), solved
+    return answer, solved
+
+
+def _in_closed_form(loss: ComposedLoss, level: tuple[float, float]) -> bool:
+    """Whether a closed form is the best way, and epsilon lies where it answers."""
+    if not loss.solved_by_closed_form or loss.closed_from == 0:
+        return loss.solved_by_closed_form
+    known = loss.hockey_stick(loss.closed_from)
+    return known is not None and known[0] >= level[1]
+
+
+def _at_the_mass_of_infinite_loss(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    """Nothing of delta is left for finite losses, or perhaps nothing."""
+    if math.isinf(level[1]):  # delta = delta_inf exactly: the supremum of the finite loss
+        return Bound(max(loss.largest_lower, 0.0), max(loss.largest, 0.0), TRIVIAL)
+    lower = one_direction(loss, (level[1], level[1]), tolerance)[0].lower
+    return Bound(lower, math.inf, TRIVIAL, ("delta equals the mass of infinite loss up to rounding",))
+
+
+def _read_off(solved: Solved) -> Bound:
+    """The interval found on a line, at least 0, and how it was found."""
+    line = solved.line
+    if line is None:
+        return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), SPLIT)
+    method = LATTICE if line.lattice is not None else CONTOUR if line.mu == 0 else BLURRED
+    return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, _blur_notes(line.mu))
+
+
+def _blur_notes(mu: float) -> tuple[str, ...]:
+    return () if mu == 0 else (f"line blurred by a Gaussian with mu = {mu:.2g}",)
+
+
+def _with_wider_blurs(answer: Bound, loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    """A wider blur needs a shorter line, whose values are better known."""
+    for coarser in _COARSER:
+        if answer.relative_width > _POOR and coarser > tolerance:
+            with contextlib.suppress(TooExpensive):
+                again = epsilon_bounds(loss, level, coarser)
+                if again.line is not None:
+                    answer = _intersection(answer, Bound(max(again.lower, 0.0), max(again.upper, 0.0), BLURRED))
+    return answer
+
+
+def _last_resort(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    """A closed form, or else bounds that are always cheap, and a line drawn where they say the answer must be."""
+    if loss.hockey_stick(1.0) is not None:
+        return _closed_epsilon(loss, level)
+    wide = _wide_epsilon(loss, level)
+    if not 0 < wide.upper < math.inf:
+        return wide
+    guess = math.sqrt(wide.lower * wide.upper) if wide.lower > 0 else 0.3 * wide.upper
+    try:
+        near = epsilon_near(loss, level, guess, max(tolerance, 1e-8))
+    except (TooExpensive, OverflowError):
+        return wide
+    return _intersection(Bound(max(near.lower, 0.0), max(near.upper, 0.0), BLURRED), wide)
+
+
+def _intersection(first: Bound, second: Bound) -> Bound:
+    """Both are sound, so the truth lies in both (an empty intersection would be a bug, and raises)."""
+    lower, upper = max(first.lower, second.lower), min(first.upper, second.upper)
+    narrow = first if upper == first.upper and lower == first.lower else second
+    method = first.method if narrow is first else f"{first.method}; {second.method}"
+    return Bound(lower, upper, method, tuple(dict.fromkeys(first.notes + second.notes)))
+
+
+def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
+    def bounds(eps: float) -> tuple[float, float]:
+        return loss.hockey_stick(eps) or (-math.inf, 0.0)
+
+    start = loss.largest if math.isfinite(loss.largest) else 1.0
+    lower, upper = decreasing_root(bounds, level, max(start, 1e-300))
+    return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), CLOSED)
+
+
+def finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None:
+    """Logs of bounds on delta - delta_inf (-inf for "perhaps nothing left"); None if that is surely negative."""
+    low_inf, high_inf = loss.delta_inf_bounds
+    if delta < low_inf or low_inf == 1:
+        return None
+    # a difference of two doubles is rounded once, and its sign is exact
+    low, high = lowered(delta - high_inf, 2), raised(delta - low_inf, 2)
+    log_low = math.log(low) if low > 0 else -math.inf
+    log_high = math.log(high) if high > 0 else -math.inf
+    return lowered(log_low, 2), raised(log_high, 2)
+
+
+def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
+    """The moments bound, on losses trimmed by a share of delta, and a single event."""
+    upper = moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0])
+    for share in (0.5, 0.02):
+        trimmed = loss.rid_of(level[0] + math.log(share))
+        if trimmed is not loss and trimmed.log_lost < level[0]:
+            left = level[0] + math.log1p(-math.exp(trimmed.log_lost - level[0]))
+            upper = min(upper, moments.epsilon_upper(trimmed.log_mgf_simple_upper, None, left))
+    plain = loss.unsampled()
+    if plain is not loss:
+        with contextlib.suppress(TooExpensive):
+            upper = min(upper, epsilon_bounds(plain, level, 1e-10).upper)
+    upper = min(max(upper, 0.0), max(loss.largest, 0.0))
+    lower = last_at_least(loss.log_test_lower, level[1], min(max(upper, 1e-300), 1e300))
+    return Bound(min(lower, upper), upper, WIDE, ("the plan is beyond the exact engine",))
+
+
+def exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+    if not loss.parts:
+        return exactly(0.0, TRIVIAL)
+    answers: list[Bound] = []
+    for direction in directions(loss):
+        if answers and _surely_smaller(direction, eps, answers[0].lower):
+            continue
+        answers.append(_delta_one_direction(direction, eps, tolerance))
+    return largest(answers)
+
+
+def _surely_smaller(loss: ComposedLoss, eps: float, delta: float) -> bool:
+    """Whether delta(eps) is quickly shown to be at most delta."""
+    level = finite_level(loss, delta) if delta > 0 else None
+    if level is None or math.isinf(level[0]):
+        return False
+    with contextlib.suppress(TooExpensive):
+        return eps >= loss.largest or surely_at_most(loss, eps, level[0], None)
+    return False
+
+
+def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+    low_inf = loss.delta_inf_bounds[0]
+    if loss.delta_inf == 1:  # perhaps only because of rounding
+        return Bound(low_inf, 1.0, TRIVIAL)
+    closed = loss.hockey_stick(eps)
+    notes: tuple[str, ...] = ()
+    if closed is not None:
+        logs, method = closed, CLOSED
+    else:
+        try:
+            logs, method, notes = _delta_on_a_line(loss, eps, tolerance)
+        except TooExpensive:
+            logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
+    return Bound(*with_infinite(loss, logs), method, notes)
+
+
+def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:
+    """Bounds on delta from the logs of bounds on delta - delta_inf."""
+    low_inf, high_inf = loss.delta_inf_bounds
+    lower, upper = exp_down(logs[0]), exp_up(logs[1])
+    lower = lowered(lower + low_inf, 2) if lower > 0 and low_inf > 0 else max(lower, low_inf)
+    upper = raised(upper + high_inf, 2) if upper > 0 and high_inf > 0 else max(upper, high_inf)
+    return min(lower, 1.0), min(upper, 1.0)
+
+
+def _delta_on_a_line(
+    loss: ComposedLoss, eps: float, tolerance: float
+) -> tuple[tuple[float, float], str, tuple[str, ...]]:
+    """Logs of bounds on delta - delta_inf, read off a line, and how; blurred more widely where that helps."""
+    found = delta_bounds(loss, eps, tolerance)
+    logs, mu = found.logs, found.mu
+    for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
+        if mu > 0 and logs[1] - logs[0] > _POOR and coarser > tolerance:
+            with contextlib.suppress(TooExpensive):
+                again = delta_bounds(loss, eps, coarser).logs
+                logs = max(logs[0], again[0]), min(logs[1], again[1])
+    method = BLURRED if mu > 0 else LATTICE if loss.lattice is not None else CONTOUR if found.classes is None else SPLIT
+    return logs, method, _blur_notes(mu)
+
+
+def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
+    lower = loss.log_test_lower(eps)
+    upper = min(moments.log_delta_upper(loss.log_mgf_simple_upper, None, eps), 0.0)
+    for share in (0.5, 0.02):
+        trimmed = loss.rid_of(max(lower, -700.0) + math.log(share))
+        bound = moments.log_delta_upper(trimmed.log_mgf_simple_upper, None, eps)
+        upper = min(upper, float(np.logaddexp(bound, trimmed.log_lost)))
+    with contextlib.suppress(TooExpensive, OverflowError, ValueError):
+        upper = min(upper, moments_upper(loss, eps))
+    return min(lower, upper), upper
