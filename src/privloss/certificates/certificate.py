@@ -240,21 +240,12 @@ class _Finder:
                     if bounds(floor)[1] <= target:
                         return use, bounds, known
         best: tuple[Use, DeltaBounds, Fraction] | None = None
-        level = float(target.log())
-        for first in search.candidates(steps, self.guess.upper, level):
+        for first in search.candidates(steps, self.guess.upper, float(target.log())):
             try:
-                use, bounds = first, delta_bounds(steps, first)
+                bounds = delta_bounds(steps, first)
                 if bounds(floor)[1] <= target:
-                    return use, bounds, known
-                end = crossing(upper_of(bounds), target, Fraction(self.guess.upper), up=True)
-                drawn = self.guess.upper
-                for _ in range(_REDRAWN):
-                    if use["method"] != "split" or not end > 0 or 0.98 < drawn / float(end) < 1.02:
-                        break
-                    drawn = float(end)
-                    use = split(steps, drawn, level)
-                    bounds = delta_bounds(steps, use)
-                    end = crossing(upper_of(bounds), target, end, up=True)
+                    return first, bounds, known
+                use, bounds, end = self._drawn(steps, first, bounds, target)
                 below = crossing(lower_of(bounds), target, end, up=False)
             except Rejected:
                 continue
@@ -265,6 +256,19 @@ class _Finder:
         if best is None:
             raise Rejected("no method reaches this plan")
         return best
+
+    def _drawn(self, steps: Steps, use: Use, bounds: DeltaBounds, target: arb) -> tuple[Use, DeltaBounds, Fraction]:
+        """The upper end; a split that was made for an epsilon far from it is made again."""
+        made = self.guess.upper
+        end = crossing(upper_of(bounds), target, Fraction(made), up=True)
+        for _ in range(_REDRAWN):
+            if use["method"] != "split" or not end > 0 or 0.98 < made / float(end) < 1.02:
+                break
+            made = float(end)
+            use = split(steps, made, float(target.log()))
+            bounds = delta_bounds(steps, use)
+            end = crossing(upper_of(bounds), target, end, up=True)
+        return use, bounds, end
 
     def _lower_end(self, steps: Steps, target: arb, high: Fraction) -> tuple[Use, Fraction]:
         best: tuple[Use, Fraction] = ({}, Fraction(0))
