@@ -1,5 +1,5 @@
 """Few hits of unequal size: delta as a sum over classes of the largest loss, each read on a line of its own
-(docs/certificates.md, section 10).
+(docs/certificates.md, section 15).
 
 S_j(z) is the transform of one step whose outcome passes the windows j, j + 1, ... (all outcomes for the last j), M_j =
 S_j - S_(j-1). A product over steps is the sum over j of T_j = prod S_j^n - prod S_(j-1)^n, transforms of positive

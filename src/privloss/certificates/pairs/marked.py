@@ -1,5 +1,5 @@
 """Sampled Gaussian noise whose outcomes are marked by soft windows: transforms of the marked parts, with proven errors
-(docs/certificates.md, section 10).
+(docs/certificates.md, section 15).
 
 Outcomes y are standard normal under Q, and r(y) = 1 - q + q e^(sy - s^2/2). Window i lets an outcome through with
 probability V_i(y) = Phi((b_i - y)/tau_i) up to its end e_i = b_i + E tau_i, and with probability 0 beyond. A *part* is
