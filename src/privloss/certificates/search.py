@@ -16,7 +16,7 @@ from flint import arb
 from privloss.certificates.balls import Rejected, Use
 from privloss.certificates.models import MixtureModel, Model, parts_of
 from privloss.certificates.pairs.base import Pair, Steps
-from privloss.certificates.splitting import split
+from privloss.certificates.splitting import is_hit, split
 
 _GOAL = 28.0  # nats by which every error stays below delta
 _CHEAP, _DEAR = 60_000, 3_000  # nodes of a line that are affordable for closed forms, and for integrals
@@ -234,8 +234,8 @@ def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     makers: list[Callable[[], Use]] = [partial(lattice, plain, eps, log_delta)]
     if _SUMS < outcomes <= 10 * _SUMS:
         makers.append(lambda: {"method": "sum"})
-    makers.append(partial(_short_line, plain, eps, log_delta))
-    makers.append(partial(split, steps, eps, log_delta))
+    if all(is_hit(p.triples) for p, _ in steps):
+        makers += [partial(_short_line, plain, eps, log_delta), partial(split, steps, eps, log_delta)]
     makers.append(partial(line, plain, eps, log_delta))
     if any(part.triples for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out
         makers += [partial(line, thinned, eps, log_delta), partial(line, thinned, eps, log_delta, _BLURRED)]

@@ -64,7 +64,7 @@ def _split(kinds: list[Kind], eps: float, log_delta: float, last: float) -> Use:
 
 def _kinds(steps: Steps, eps: float, log_delta: float, more: int) -> list[Kind]:
     """Windows around the losses that the engine proposes, and some more above."""
-    if not eps > 0 or not all(_is_hit(pair.triples) for pair, _ in steps):
+    if not eps > 0 or not all(is_hit(pair.triples) for pair, _ in steps):
         raise Rejected("not a sample of Gaussian noise")
     hits = [pair.triples[1] for pair, _ in steps]
     rates, shifts = np.array([float(q) for q, _, _ in hits]), np.array([float(a - b) for _, a, b in hits])
@@ -82,7 +82,7 @@ def _kinds(steps: Steps, eps: float, log_delta: float, more: int) -> list[Kind]:
     return found
 
 
-def _is_hit(triples: Sequence[Triple]) -> bool:
+def is_hit(triples: Sequence[Triple]) -> bool:
     """(1-q) N(0) + q N(s) against N(0), or the reverse, mirrored."""
     if len(triples) != 2 or any(x != 0 for x in triples[0][1:]):
         return False
