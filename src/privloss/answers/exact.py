@@ -13,6 +13,7 @@ Both directions are covered: the answer is the larger of P against Q and Q again
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -41,24 +42,31 @@ from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.contour.transform import TooExpensive
+from privloss.numerics.work import DEFAULT_WORK, limited, spent
 
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
 
 
-def epsilon(plan: Plan, delta: Any, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound | Bounds:
+def epsilon(
+    plan: Plan, delta: Any, *, adjacency: str | None = None, tolerance: float = 1e-10, work: float | None = None
+) -> Bound | Bounds:
     """The least eps such that the plan is (eps, delta)-DP."""
     check.number("tolerance", tolerance, low=1e-15, high=0.1)
+    work = DEFAULT_WORK if work is None else check.number("work", work, low=1)
     worst = worst_neighbours(plan, adjacency)
-    one = lambda d: _warn_if_wide(_epsilon(worst, d, tolerance), tolerance)  # noqa: E731
+    one = lambda d: _within(work, tolerance, lambda: _epsilon(worst, d, tolerance))  # noqa: E731
     return each("delta", delta, 1.0, one, lambda deltas: _epsilons(worst, deltas, tolerance, one))
 
 
-def delta(plan: Plan, epsilon: Any, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound | Bounds:
+def delta(
+    plan: Plan, epsilon: Any, *, adjacency: str | None = None, tolerance: float = 1e-10, work: float | None = None
+) -> Bound | Bounds:
     """The least delta such that the plan is (epsilon, delta)-DP."""
     check.number("tolerance", tolerance, low=1e-15, high=0.1)
+    work = DEFAULT_WORK if work is None else check.number("work", work, low=1)
     worst = worst_neighbours(plan, adjacency)
-    curve = DeltaCurve(worst, tolerance)
+    curve = DeltaCurve(worst, tolerance, work)
     return each("epsilon", epsilon, math.inf, curve.one, curve.read)
 
 
@@ -72,6 +80,17 @@ def one_delta(plan: Plan, epsilon: float, *, adjacency: str | None = None, toler
     """`delta` at one number."""
     found = delta(plan, check.number("epsilon", epsilon, low=0), adjacency=adjacency, tolerance=tolerance)
     return found if isinstance(found, Bound) else found[0]
+
+
+def _within(work: float, tolerance: float, ask: Callable[[], Bound]) -> Bound:
+    """One answer within a limit of work; where that was reached, the answer says so."""
+    with limited(work):
+        answer, reached = ask(), spent()
+    answer = _warn_if_wide(answer, tolerance)
+    if not reached:
+        return answer
+    text = f"the limit of work ({work:.0e} evaluations) was reached: give more with work=... for a narrower interval"
+    return Bound(answer.lower, answer.upper, answer.method, (*answer.notes, text))
 
 
 def _warn_if_wide(answer: Bound, tolerance: float) -> Bound:
@@ -174,15 +193,15 @@ def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
 class DeltaCurve:
     """delta(epsilon) of a plan, asked again and again: lines drawn for one question serve the next."""
 
-    def __init__(self, worst: WorstNeighbours, tolerance: float = 1e-10) -> None:
-        self.worst, self.tolerance = worst, tolerance
+    def __init__(self, worst: WorstNeighbours, tolerance: float = 1e-10, work: float = DEFAULT_WORK) -> None:
+        self.worst, self.tolerance, self.work = worst, tolerance, work
         self.directions = list(directions(worst.loss))
         self.lines: list[list[Drawn]] = []
         loss = worst.loss
         self.shared = _may_share(worst) and loss.delta_inf < 1 and loss.hockey_stick(1.0) is None
 
     def one(self, eps: float) -> Bound:
-        return _warn_if_wide(_delta(self.worst, eps, self.tolerance), self.tolerance)
+        return _within(self.work, self.tolerance, lambda: _delta(self.worst, eps, self.tolerance))
 
     def read(self, values: list[float]) -> list[Bound]:
         if not self.shared:
@@ -193,10 +212,8 @@ class DeltaCurve:
     def _ask(self, eps: float) -> tuple[Bound, list[Drawn | None]]:
         found = []
         if 0 < eps < math.inf:
-            try:
+            with contextlib.suppress(TooExpensive), limited(self.work):
                 found = [delta_bounds(direction, eps, self.tolerance) for direction in self.directions]
-            except TooExpensive:
-                found = []
         if not found or any(f.mu > 0 for f in found):
             return self.one(eps), [None]
         answers = [

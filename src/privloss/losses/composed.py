@@ -11,7 +11,7 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
-from privloss.losses.table.halves import MOST_USES, Halves
+from privloss.losses.table.halves import MOST_OWN, MOST_USES, Halves
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
@@ -126,6 +126,7 @@ class ComposedLoss(PrivacyLoss):
         """Dozens of uses on no lattice, where all outcomes would be too many."""
         rows, count = self._rows, sum(n for _, n in self._rows)
         whole = bool(rows) and self.lattice is None and all(row.missing is None for row, _ in rows)
+        whole = whole and all(outcomes([each]) <= MOST_OWN for each in rows)
         return Halves(rows) if whole and count <= MOST_USES and self._enumerated is None else None
 
     @cached_property

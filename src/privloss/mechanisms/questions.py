@@ -37,7 +37,13 @@ class Questions:
 
     @overload
     def epsilon(
-        self, delta: float, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE, certify: bool = False
+        self,
+        delta: float,
+        *,
+        adjacency: str | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        certify: bool = False,
+        work: float | None = None,
     ) -> Bound: ...
     @overload
     def epsilon(
@@ -47,11 +53,20 @@ class Questions:
         adjacency: str | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
         certify: bool = False,
+        work: float | None = None,
     ) -> Bounds: ...
     def epsilon(
-        self, delta: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE, certify: bool = False
+        self,
+        delta: Any,
+        *,
+        adjacency: str | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        certify: bool = False,
+        work: float | None = None,
     ) -> Bound | Bounds:
         """The least eps for which this is (eps, delta)-DP, as an interval; for an array of deltas, an array.
+
+        `work` limits the evaluations that one answer may take; where it is reached, the interval is the best so far.
 
         >>> import privloss as pl
         >>> pl.Gaussian(noise_multiplier=2.0).epsilon(delta=1e-5)
@@ -63,7 +78,7 @@ class Questions:
             return certificate.epsilon(self.as_plan(), delta, adjacency=adjacency)
         from privloss.answers import exact
 
-        return exact.epsilon(self.as_plan(), delta, adjacency=adjacency, tolerance=tolerance)
+        return exact.epsilon(self.as_plan(), delta, adjacency=adjacency, tolerance=tolerance, work=work)
 
     @overload
     def delta(
@@ -73,6 +88,7 @@ class Questions:
         adjacency: str | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
         certify: bool = False,
+        work: float | None = None,
     ) -> Bound: ...
     @overload
     def delta(
@@ -82,9 +98,16 @@ class Questions:
         adjacency: str | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
         certify: bool = False,
+        work: float | None = None,
     ) -> Bounds: ...
     def delta(
-        self, epsilon: Any, *, adjacency: str | None = None, tolerance: float = DEFAULT_TOLERANCE, certify: bool = False
+        self,
+        epsilon: Any,
+        *,
+        adjacency: str | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        certify: bool = False,
+        work: float | None = None,
     ) -> Bound | Bounds:
         """The least delta for which this is (epsilon, delta)-DP, as an interval; for an array, an array."""
         if _certified(certify):
@@ -93,7 +116,7 @@ class Questions:
             return certificate.delta(self.as_plan(), epsilon, adjacency=adjacency)
         from privloss.answers import exact
 
-        return exact.delta(self.as_plan(), epsilon, adjacency=adjacency, tolerance=tolerance)
+        return exact.delta(self.as_plan(), epsilon, adjacency=adjacency, tolerance=tolerance, work=work)
 
     def supported(self, adjacency: str | None = None) -> Support:
         """Whether every step has a proven pair under the adjacency (the plan's own, if none is given), and why not.

@@ -23,6 +23,7 @@ from privloss.losses.mixture.sums import Mean, Nodes, means, read
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_down, padded_up, raised
+from privloss.numerics.work import charge
 
 _CHUNK = 1_000_000  # elements of the largest temporary array
 _MAX_WORK = 150_000_000  # multiplications in all: below a second
@@ -325,6 +326,7 @@ class _Vertical:
         grid = self._majorant.grid(float(t[-1]), log_goal, lifted)
         if grid.size * n * len(t) > _MAX_WORK / (3 if len(t) > _LONG_LINE else 1):
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")
+        charge(grid.size * n * (2 * math.sqrt(len(t)) + len(t) / 20))
         modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
         for at in _chunks(n, len(t), grid.size):
             k_re, k_im, k_err = read(loss._some_rows(at, c), grid.part(at), loss._mean.part(at), t)

@@ -25,6 +25,7 @@ from privloss.losses.mixture.windows import Windows
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real
 from privloss.numerics.stable import exp_minus_1_minus
+from privloss.numerics.work import charge
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _FAR = 11.0  # standard deviations at which the nodes of the bulk begin
@@ -276,6 +277,7 @@ def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Re
     if len(t) == 1:
         slope = float(tilted @ drift)
         return np.array([tilted.sum() + 0j]), UNIT * np.array([flat + c * slope])
+    charge(len(z) * (2 * math.sqrt(len(t)) + len(t) / 20))
     block = max(1, math.isqrt(len(t)))
     width = float(t[1] - t[0])
     first = tilted * np.exp(1j * np.multiply.outer(t[::block], z))

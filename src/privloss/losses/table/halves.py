@@ -19,6 +19,7 @@ from privloss.losses.table.table import Table
 from privloss.numerics.floats import UNIT, Real, log_lowered, log_raised, padded_up
 
 MOST_USES = 64  # of tables, beyond which halves are too long
+MOST_OWN = 512  # outcomes of all uses of one table
 _MOST_TERMS, _SHORTER = 2**17, 0.8  # of one half; how much less is tried where they would be more
 _BLOCK = 512  # sums are taken in blocks, so that few roundings add up
 _TINY = 1e-290  # more than what products that underflow may lose

@@ -21,6 +21,7 @@ import numpy as np
 
 from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
+from privloss.numerics.work import charge
 
 _ENOUGH = 1e-15  # a quadrature's error that needs no second opinion
 _FAR = 30.0  # Re(z v) beyond which e^(zv) is all that matters
@@ -189,6 +190,8 @@ class Table:
 
     def log_mgf(self, c: float, t: Real) -> tuple[Real, Real, Real]:
         """Re K, Im K and the error of K at c + it."""
+        if len(t) > 1:  # single points, for moments, are always to be had
+            charge(8.0 * len(self.values) * len(t))
         if c * float(np.abs(self.values).max()) > _FAR:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 return self._far(c, t, (c + 1j * t)[:, None])
