@@ -301,12 +301,17 @@ def test_forged_certificates_are_refused(honest: dict[str, Any], name: str) -> N
     assert says in verdict.reason
 
 
-def test_not_a_number_is_refused(honest: dict[str, Any]) -> None:
-    text = json.dumps(honest)
-    value = repr(_use(honest)["classes"][0]["c"])
-    assert text.count(value) == 1
-    data = json.loads(text.replace(value, "NaN"))
-    assert not pl.verify(data).holds
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_not_a_number_is_refused(honest: dict[str, Any], value: float) -> None:
+    """By the hash, which has no such numbers, and by the method itself."""
+    steps = plan_pairs(honest["plan"], "add-remove").upper[FORWARD]
+    for path in [p for p in _leaves(_use(honest)) if isinstance(_at(_use(honest), p), float)]:
+        data = copy.deepcopy(honest)
+        _at(_use(data), path[:-1])[path[-1]] = value
+        assert not pl.verify(json.loads(json.dumps(data))).holds
+        if path[-1] != "bend" or path[1] == 0:
+            with pytest.raises(Rejected, match="must be in"):
+                by_split(steps, _use(data))
 
 
 @pytest.mark.parametrize("shift", [1e-12, 1e-9, 1e-3, 0.5])

@@ -217,6 +217,21 @@ def bits(steps: Steps, log_delta: float) -> int:
     return 8 * most if times * most <= _RESIDUES else 0
 
 
+def _makers(steps: Steps, eps: float, log_delta: float, few: bool) -> list[Callable[[], Use]]:
+    """Lattices and lines, the sharpest first; `few` outcomes may be summed, if need be."""
+    plain, thinned = Model(steps), Model(steps, log_delta - _GOAL)
+    makers: list[Callable[[], Use]] = [partial(lattice, plain, eps, log_delta)]
+    if few:
+        makers.append(lambda: {"method": "sum"})
+    if all(is_hit(p.triples) for p, _ in steps):
+        makers += [partial(_short_line, plain, eps, log_delta), partial(split, steps, eps, log_delta)]
+    makers.append(partial(line, plain, eps, log_delta))
+    if any(part.triples for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out
+        makers += [partial(line, thinned, eps, log_delta), partial(line, thinned, eps, log_delta, _BLURRED)]
+    makers.append(partial(line, plain, eps, log_delta, _BLURRED))
+    return makers
+
+
 def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     """Parameters worth trying, the sharpest first."""
     pair, times = steps[0]
@@ -230,17 +245,7 @@ def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     outcomes = _outcomes(steps)
     if outcomes <= _SUMS:
         yield {"method": "sum"}
-    plain, thinned = Model(steps), Model(steps, log_delta - _GOAL)
-    makers: list[Callable[[], Use]] = [partial(lattice, plain, eps, log_delta)]
-    if _SUMS < outcomes <= 10 * _SUMS:
-        makers.append(lambda: {"method": "sum"})
-    if all(is_hit(p.triples) for p, _ in steps):
-        makers += [partial(_short_line, plain, eps, log_delta), partial(split, steps, eps, log_delta)]
-    makers.append(partial(line, plain, eps, log_delta))
-    if any(part.triples for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out
-        makers += [partial(line, thinned, eps, log_delta), partial(line, thinned, eps, log_delta, _BLURRED)]
-    makers.append(partial(line, plain, eps, log_delta, _BLURRED))
-    for make in makers:
+    for make in _makers(steps, eps, log_delta, _SUMS < outcomes <= 10 * _SUMS):
         try:
             yield make()
         except (Unaffordable, Rejected):
