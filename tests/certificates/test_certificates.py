@@ -359,7 +359,9 @@ def test_unreadable_files(tmp_path: Path) -> None:
 
 
 ROOM = Path(checker.__file__).parent
-AROUND = {f"privloss.certificates.{name}" for name in ("certificate", "search", "models", "selfcheck")}
+AROUND = {
+    f"privloss.certificates.{name}" for name in ("certificate", "search", "models", "selfcheck", "splitting", "views")
+}
 
 
 def _modules() -> dict[str, Path]:

@@ -31,6 +31,7 @@ from privloss.certificates.methods.bounds import DeltaBounds
 from privloss.certificates.models import Model
 from privloss.certificates.pairs.base import Steps
 from privloss.certificates.pairs.plan import Sides, plan_pairs
+from privloss.certificates.splitting import split
 from privloss.errors import InvalidInput, Unsupported
 from privloss.mechanisms.base import Plan
 from privloss.numerics import check as checks
@@ -38,7 +39,8 @@ from privloss.numerics.bound import Bound, Bounds
 
 _BITS = 96  # to start with, and log2 of the uses more
 _RAISES = 4  # times the precision is doubled
-_ENOUGH = 1e-13  # relative width that needs no second method
+_REDRAWN = 6  # times lines are drawn for an epsilon found to be far off
+_ENOUGH, _ENOUGH_SPLIT = 1e-13, 2e-10  # relative width that needs no second method
 
 
 @dataclass(frozen=True)
@@ -233,27 +235,40 @@ class _Finder:
         if known > 0 or self.guess.upper == 0:
             for make in (search.largest, search.chernoff):
                 with contextlib.suppress(search.Unaffordable, Rejected):
-                    use = make(steps, float(known))
+                    use = make(steps, float(known), float(target.log()))
                     bounds = delta_bounds(steps, use)
                     if bounds(floor)[1] <= target:
                         return use, bounds, known
         best: tuple[Use, DeltaBounds, Fraction] | None = None
-        for use in search.candidates(steps, self.guess.upper, float(target.log())):
+        for first in search.candidates(steps, self.guess.upper, float(target.log())):
             try:
-                bounds = delta_bounds(steps, use)
+                bounds = delta_bounds(steps, first)
                 if bounds(floor)[1] <= target:
-                    return use, bounds, known
-                end = crossing(upper_of(bounds), target, Fraction(self.guess.upper), up=True)
+                    return first, bounds, known
+                use, bounds, end = self._drawn(steps, first, bounds, target)
                 below = crossing(lower_of(bounds), target, end, up=False)
             except Rejected:
                 continue
             if best is None or end < best[2]:
                 best = use, bounds, end
-            if end - below <= _ENOUGH * end or use["method"] in ("sum", "residues", "threshold"):
+            if end - below <= _enough(use) * end or use["method"] in ("sum", "residues", "threshold"):
                 break
         if best is None:
             raise Rejected("no method reaches this plan")
         return best
+
+    def _drawn(self, steps: Steps, use: Use, bounds: DeltaBounds, target: arb) -> tuple[Use, DeltaBounds, Fraction]:
+        """The upper end; a split that was made for an epsilon far from it is made again."""
+        made = self.guess.upper
+        end = crossing(upper_of(bounds), target, Fraction(made), up=True)
+        for _ in range(_REDRAWN):
+            if use["method"] != "split" or not end > 0 or 0.98 < made / float(end) < 1.02:
+                break
+            made = float(end)
+            use = split(steps, made, float(target.log()))
+            bounds = delta_bounds(steps, use)
+            end = crossing(upper_of(bounds), target, end, up=True)
+        return use, bounds, end
 
     def _lower_end(self, steps: Steps, target: arb, high: Fraction) -> tuple[Use, Fraction]:
         best: tuple[Use, Fraction] = ({}, Fraction(0))
@@ -275,17 +290,14 @@ class _Finder:
         level = math.log(max(self.guess.upper, 1e-300))
         high = low = arb(0)
         attained = None
+        known: dict[str, tuple[Use, arb, arb]] = {}
         for name, steps in self.sides.upper.items():
-            found = self._best_delta(steps, x, level)
-            parameters[name] = found[0]
-            high = high.max(found[2])
+            known[name] = self._small_delta(steps, x, high) or self._best_delta(steps, x, level)
+            parameters[name] = known[name][0]
+            high = high.max(known[name][2])
         for name, steps in self.sides.lower.items():
             same = _same(steps, self.sides.upper.get(name, ()))
-            use, value, _ = (
-                (parameters[name], *delta_bounds(steps, parameters[name])(x))
-                if same
-                else (self._best_delta(steps, x, level))
-            )
+            use, value, _ = known[name] if same else self._best_delta(steps, x, level)
             if value > low:
                 low, attained = value, (name, None if same else use)
         ends = {"lower": text(end(low, up=False)), "upper": text(end(high, up=True))}
@@ -295,22 +307,42 @@ class _Finder:
                 parameters["lower"] = attained[1]
         return {"delta": ends, "epsilon": self.text}, parameters
 
+    def _small_delta(self, steps: Steps, x: arb, known: arb) -> tuple[Use, arb, arb] | None:
+        """A bound that is cheap, and enough where another direction is known to be worse."""
+        for make in (search.largest, search.chernoff) if known > 0 else ():
+            with contextlib.suppress(search.Unaffordable, Rejected):
+                use = make(steps, float(x), float(known.log()))
+                low, high = delta_bounds(steps, use)(x)
+                if high <= known:
+                    return use, low, high
+        return None
+
     def _best_delta(self, steps: Steps, x: arb, level: float) -> tuple[Use, arb, arb]:
         best: tuple[Use, arb, arb] | None = None
-        for use in search.candidates(steps, float(x), level):
+        for first in search.candidates(steps, float(x), level):
             try:
+                use = first
                 low, high = delta_bounds(steps, use)(x)
+                if (
+                    use["method"] == "split" and high > 0 and abs(float(high.log()) - level) > 2
+                ):  # drawn for another delta
+                    use = split(steps, float(x), float(high.log()))
+                    low, high = delta_bounds(steps, use)(x)
             except Rejected:
                 continue
             if not (low.is_finite() and high.is_finite()):
                 continue
             if best is None or high.upper() < best[2].upper():
                 best = use, low, high
-            if high - low <= _ENOUGH * high:
+            if high - low <= _enough(use) * high:
                 break
         if best is None:
             raise Rejected("no method reaches this plan")
         return best
+
+
+def _enough(use: Use) -> float:
+    return _ENOUGH_SPLIT if use["method"] == "split" else _ENOUGH
 
 
 def _same(steps: Steps, others: Steps) -> bool:

@@ -23,6 +23,7 @@ from privloss.certificates.methods.lattice import by_lattice
 from privloss.certificates.methods.line import by_line
 from privloss.certificates.methods.outcomes import by_largest, by_sum
 from privloss.certificates.methods.residues import by_residues
+from privloss.certificates.methods.split import by_split
 from privloss.certificates.methods.threshold import by_threshold
 from privloss.certificates.pairs.base import Steps
 from privloss.certificates.pairs.plan import Sides, plan_pairs
@@ -38,6 +39,7 @@ METHODS: dict[str, Callable[[Steps, Use], DeltaBounds]] = {
     "sum": by_sum,
     "threshold": by_threshold,
     "residues": by_residues,
+    "split": by_split,
 }
 
 

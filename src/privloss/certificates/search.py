@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import numpy as np
 from flint import arb
 
 from privloss.certificates.balls import Rejected, Use
 from privloss.certificates.models import MixtureModel, Model, parts_of
 from privloss.certificates.pairs.base import Pair, Steps
+from privloss.certificates.splitting import is_hit, split
 
 _GOAL = 28.0  # nats by which every error stays below delta
 _CHEAP, _DEAR = 60_000, 3_000  # nodes of a line that are affordable for closed forms, and for integrals
@@ -24,6 +26,8 @@ _BLURRED = 12.0  # nats by which the errors of a blurred line stay below delta
 _LATTICE = 3_000_000  # nodes times places of a lattice
 _SUMS = 4_000  # outcomes that are summed one by one rather than on a lattice
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the saddle
+_SHORT, _NARROW = 40, 600  # nodes of a line, and of its quadratures, that cost less than a split
+_CHERNOFF = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])  # tilts c eps
 _FURTHER = (1.06, 1.15, 1.3, 1.6, 2.0, 3.0, 5.0)  # c' / c
 
 
@@ -52,17 +56,22 @@ def _uses(model: Model, c: float, most: float, t: float, paths: dict[int, Use], 
     return uses
 
 
-def largest(steps: Steps, eps: float) -> Use:
+def largest(steps: Steps, eps: float, log_delta: float) -> Use:
     """Beyond the sum of the largest losses nothing is left."""
     return {"method": "largest"}
 
 
-def chernoff(steps: Steps, eps: float) -> Use:
-    """A bound that costs one value of M."""
+def chernoff(steps: Steps, eps: float, log_delta: float) -> Use:
+    """A bound that costs one value of M: at the saddle, or at a smaller tilt if that is enough for delta."""
     model = Model(steps)
-    c = model.saddle(eps)
+    for c in _CHERNOFF / max(eps, 1e-9):
+        if model.k(c) - c * eps + c * math.log(c / (c + 1)) - math.log1p(c) < log_delta - 0.1:
+            break
+    else:
+        c = model.saddle(eps)
     if not math.isfinite(model.k(c)):
         raise Unaffordable
+    c = float(c)
     return {"method": "chernoff", "c": c, "steps": _uses(model, c, c, 0.0, {}, 1)}
 
 
@@ -98,6 +107,15 @@ def line(model: Model, eps: float, log_delta: float, blur_nats: float | None = N
         use["w"] = mu * math.sqrt(2 * (goal - log_delta)) + mu * mu / 2
     use["N"] = count
     use["steps"] = _uses(model, c, most, count * step, model.log_beyond(c, count * step)[1], count)
+    return use
+
+
+def _short_line(model: Model, eps: float, log_delta: float) -> Use:
+    """The line, if it takes few nodes."""
+    use = line(model, eps, log_delta)
+    nodes = max((part.get("nodes", 0) for part in use["steps"].values()), default=0)
+    if not nodes or use["N"] > _SHORT or nodes > _NARROW:
+        raise Unaffordable
     return use
 
 
@@ -199,6 +217,21 @@ def bits(steps: Steps, log_delta: float) -> int:
     return 8 * most if times * most <= _RESIDUES else 0
 
 
+def _makers(steps: Steps, eps: float, log_delta: float, few: bool) -> list[Callable[[], Use]]:
+    """Lattices and lines, the sharpest first; `few` outcomes may be summed, if need be."""
+    plain, thinned = Model(steps), Model(steps, log_delta - _GOAL)
+    makers: list[Callable[[], Use]] = [partial(lattice, plain, eps, log_delta)]
+    if few:
+        makers.append(lambda: {"method": "sum"})
+    if all(is_hit(p.triples) for p, _ in steps):
+        makers += [partial(_short_line, plain, eps, log_delta), partial(split, steps, eps, log_delta)]
+    makers.append(partial(line, plain, eps, log_delta))
+    if any(part.triples for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out
+        makers += [partial(line, thinned, eps, log_delta), partial(line, thinned, eps, log_delta, _BLURRED)]
+    makers.append(partial(line, plain, eps, log_delta, _BLURRED))
+    return makers
+
+
 def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     """Parameters worth trying, the sharpest first."""
     pair, times = steps[0]
@@ -212,20 +245,12 @@ def candidates(steps: Steps, eps: float, log_delta: float) -> Iterator[Use]:
     outcomes = _outcomes(steps)
     if outcomes <= _SUMS:
         yield {"method": "sum"}
-    plain, thinned = Model(steps), Model(steps, log_delta - _GOAL)
-    makers: list[Callable[[], Use]] = [partial(lattice, plain, eps, log_delta)]
-    if _SUMS < outcomes <= 10 * _SUMS:
-        makers.append(lambda: {"method": "sum"})
-    makers.append(partial(line, plain, eps, log_delta))
-    if any(part.triples for p, _ in steps for part in parts_of(p)):  # rare large losses may be thinned out
-        makers += [partial(line, thinned, eps, log_delta), partial(line, thinned, eps, log_delta, _BLURRED)]
-    makers.append(partial(line, plain, eps, log_delta, _BLURRED))
-    for make in makers:
+    for make in _makers(steps, eps, log_delta, _SUMS < outcomes <= 10 * _SUMS):
         try:
             yield make()
         except (Unaffordable, Rejected):
             continue
     try:
-        yield chernoff(steps, eps)
+        yield chernoff(steps, eps, -math.inf)
     except (Unaffordable, Rejected):
         return

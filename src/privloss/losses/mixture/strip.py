@@ -74,7 +74,7 @@ class Strips:
         s = (edges - 0.5) / sigma**2
         log_r = complex_log_ratio(np.array([[[rate]]]), s, theta)
         s_end = (high - 0.5) / sigma**2
-        own = np.array([1 / windows.width[j] if j < windows.count else 0.0 for j, _, _ in spans])[:, None, None]
+        own = np.array([windows.end_growth(j, b, lift[0]) for j, _, b in spans])
         return cls(
             sigma=sigma,
             theta=theta,
@@ -82,7 +82,7 @@ class Strips:
             log_abs=log_r.real,
             arg=log_r.imag,
             end_weight=scale - 0.5 * (high / sigma) ** 2 + at_end,
-            end_growth=0.5 * theta * lift + 0.5 * (lift * own) ** 2,
+            end_growth=0.5 * theta * lift + own,
             end_loss=np.logaddexp(math.log1p(-rate), math.log(rate) + s_end) + _SAFETY,
             end_odds=np.exp(np.minimum(s_end + math.log(rate) - math.log1p(-rate), 0.0)),
             low_weight=log_ndtr(low / sigma) + 0.5 * theta * lift + below,

@@ -79,6 +79,16 @@ class Windows:
         """log of a bound on |w_j(y + iv)| on cells left <= y <= right, v = `lift` (broadcast against cells)."""
         return self.cells(j, left, right).log_bound(lift)
 
+    def end_growth(self, j: int, end: float, lift: Real) -> Real:
+        """What of that bound, at `end`, is e^(v^2/2tau^2) of window j; nothing where the nodes end before it closes and
+        the other bound serves."""
+        if j == self.count:
+            return np.zeros_like(lift)
+        growth = 0.5 * (lift / self.width[j]) ** 2
+        away = (end - self.centre[j]) / self.width[j]
+        closed = growth + log_ndtr(-away) <= np.logaddexp(0.0, growth + log_ndtr(away))
+        return np.where(closed, growth, 0.0)
+
     def cells(self, j: int, left: Real, right: Real) -> Cells:
         """What of that does not depend on the height."""
         first = max(j - 1, 0)
