@@ -13,7 +13,7 @@ import numpy as np
 from privloss.numerics.bound import Bound
 from privloss.numerics.contour.largest import SplitReading
 from privloss.numerics.contour.line import Line
-from privloss.numerics.contour.many import epsilons, log_bounds
+from privloss.numerics.contour.many import Silent, epsilons, log_bounds
 from privloss.numerics.contour.solve import DeltaRead, Solved
 from privloss.numerics.floats import Real
 
@@ -22,7 +22,7 @@ _REACH = 4.0  # how far from its own eps a line is read, as a factor
 _GOOD = 1e-9  # relative width that is good enough to be shared, at least
 _FEW = 3  # questions that are not worth sharing
 
-Drawn = tuple[Line | SplitReading, float]  # what was drawn, and the eps that it was drawn for
+Drawn = tuple[Line | SplitReading | Silent, float]  # what was drawn, and the eps that it was drawn for
 
 
 def drawn(found: Solved | DeltaRead | None, eps: float) -> Drawn | None:

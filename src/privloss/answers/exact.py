@@ -40,6 +40,7 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
+from privloss.numerics.contour.many import Silent
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.work import DEFAULT_WORK, limited, spent
@@ -220,4 +221,8 @@ class DeltaCurve:
             Bound(*with_infinite(direction, f.logs), CONTOUR if f.classes is None else SPLIT)
             for direction, f in zip(self.directions, found, strict=True)
         ]
-        return _warn_if_wide(largest(answers), self.tolerance), [drawn(f, eps) for f in found]
+        lines = [
+            (Silent(direction.largest), eps) if eps >= direction.largest else drawn(f, eps)
+            for direction, f in zip(self.directions, found, strict=True)
+        ]
+        return _warn_if_wide(largest(answers), self.tolerance), lines

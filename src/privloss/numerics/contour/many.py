@@ -7,6 +7,7 @@ its width grows with the distance from the eps it was drawn for.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +20,20 @@ _STEPS = 4
 _RANGE = 3.0  # how far from its own eps a line is read, as a factor
 
 
-def log_bounds(drawn: Line | SplitReading, eps: Real) -> tuple[Real, Real]:
+@dataclass(frozen=True)
+class Silent:
+    """A direction that says nothing from its largest loss on; before, it is not known here."""
+
+    largest: float
+
+    def log_lower(self, eps: Real) -> Real:
+        return np.full(len(eps), -math.inf)
+
+    def log_upper(self, eps: Real) -> Real:
+        return np.where(eps >= self.largest, -math.inf, 0.0)
+
+
+def log_bounds(drawn: Line | SplitReading | Silent, eps: Real) -> tuple[Real, Real]:
     """log of lower and upper bounds on delta at each eps."""
     if isinstance(drawn, Line):
         reading = drawn.read(eps)
@@ -27,7 +41,7 @@ def log_bounds(drawn: Line | SplitReading, eps: Real) -> tuple[Real, Real]:
     return drawn.log_lower(eps), drawn.log_upper(eps)
 
 
-def epsilons(drawn: Line | SplitReading, near: float, levels: Real) -> tuple[Real, Real]:
+def epsilons(drawn: Line | SplitReading | Silent, near: float, levels: Real) -> tuple[Real, Real]:
     """(lower, upper) for each delta, given by the logs of an interval (low, high) that holds it, shape (2, n); -inf and
     inf where the line cannot tell. `near` is the eps that it was drawn for."""
     low_level, high_level = levels
@@ -53,21 +67,21 @@ def epsilons(drawn: Line | SplitReading, near: float, levels: Real) -> tuple[Rea
     return lower, upper
 
 
-def _miss(drawn: Line | SplitReading, eps: Real, target: Real) -> Real:
+def _miss(drawn: Line | SplitReading | Silent, eps: Real, target: Real) -> Real:
     low, high = log_bounds(drawn, eps)
     with np.errstate(invalid="ignore"):
         miss = np.where(np.isfinite(low), 0.5 * (low + high), high) - target
     return np.where(np.isfinite(miss), miss, 0.0)
 
 
-def _slope(drawn: Line | SplitReading, eps: Real) -> Real:
+def _slope(drawn: Line | SplitReading | Silent, eps: Real) -> Real:
     """-d log delta / d log eps."""
     rise = 1e-4
     slope = (_miss(drawn, eps, np.zeros_like(eps)) - _miss(drawn, eps * (1 + rise), np.zeros_like(eps))) / rise
     return np.asarray(np.clip(np.where(np.isfinite(slope), slope, 1.0), 1e-3, 1e6))
 
 
-def _ends(drawn: Line | SplitReading, eps: Real, low_level: Real, high_level: Real) -> tuple[Real, Real]:
+def _ends(drawn: Line | SplitReading | Silent, eps: Real, low_level: Real, high_level: Real) -> tuple[Real, Real]:
     """Step away from the roots until delta(upper) <= delta <= delta(lower) is proven."""
     low, high = log_bounds(drawn, eps)
     with np.errstate(invalid="ignore"):
