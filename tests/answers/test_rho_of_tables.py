@@ -52,3 +52,10 @@ def test_no_point_of_a_cell_exceeds_its_bound(a: float, width: float, mean: floa
     chord = k(np.array([a])) + (k(np.array([b])) - k(np.array([a]))) * (t - a) / (b - a)
     assert bound >= (k(t) / (t * (t + 1))).max() * (1 - 1e-15)
     assert bound >= min((chord / (t * (t + 1))).max() * (1 - 1e-14), k(np.array([b]))[0] / (b * (a + 1)))
+
+
+def test_rho_of_many_uses_of_a_bounded_range_is_that_of_one_times_their_number() -> None:
+    """Roundings of K at tiny t must not pass for rho."""
+    one, many = pl.Exponential(4.0).as_plan().zcdp(), (pl.Exponential(4.0) * 10_000).zcdp()
+    assert many.upper <= 10_000 * one.upper * (1 + 1e-4)
+    assert many.lower <= many.upper

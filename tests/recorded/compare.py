@@ -199,6 +199,16 @@ def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
     return _prices_agree(old, new, slack=Fraction(1, 10**9))
 
 
+def _shared_points(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Trade-off curves are read between points shared by all rates: the intervals meet, and the new one is at most
+    1e-10 wide, or half as wide again as the old one."""
+    ends, now = _ends(old), _ends(new)
+    if not question.startswith("tradeoff") or ends is None or now is None:
+        return False
+    met = max(ends[0], now[0]) <= min(ends[1], now[1]) + 1e-15
+    return met and now[1] - now[0] <= max(1.01e-10, 1.5 * (ends[1] - ends[0]))
+
+
 REASONS: dict[str, Reason] = {
     "last digits": _last_digits,
     "gdp": _gdp_on_the_whole_data,
@@ -212,6 +222,7 @@ REASONS: dict[str, Reason] = {
     "uneven pairs": _uneven_pairs,
     "lower ends": _lower_ends_at_zero,
     "no upper end": _no_upper_end,
+    "shared points": _shared_points,
 }
 
 

@@ -91,14 +91,24 @@ def _branch_and_bound(loss: PrivacyLoss) -> tuple[float, float]:
     edges = np.geomspace(first, last, _CELLS + 1)[None, :]  # every row: neighbouring cells
     best = max(mean_low, 0.0)
     ceiling, outside = best, math.inf
+    reach = max(top, loss.reversed().largest)
+
+    def near_zero(t: Real) -> Real:
+        """e^u - 1 - u <= u^2/2 e^|u| and log(1 + x) <= x: up to t, K(t)/t <= E[Z] + t/2 reach^2 e^(t reach). For tiny t
+        the roundings of K itself would say nothing."""
+        with np.errstate(over="ignore"):
+            rest = 0.5 * t * reach * reach * np.exp(t * reach)
+        return np.asarray(padded_up(max(mean_high, 0.0) + rest, 1e-12))
+
     for _ in range(_ROUNDS):
         k = np.minimum(loss.log_mgf_upper(edges.ravel()), raised(top * edges.ravel(), 2)).reshape(edges.shape)
         if math.isinf(outside):  # left of all cells K(t)/t <= K(first)/first; right of all cells K(t)/t <= top
-            outside = raised(max(float(k[0, 0]) / first, top / (last + 1)), 8)
+            below = min(raised(float(k[0, 0]) / first, 8), float(near_zero(np.array([first]))[0]))
+            outside = max(below, raised(top / (last + 1), 8))
         likely = edges.ravel()[np.argsort((k / (edges * (edges + 1))).ravel())[-_LIKELY:]]
         best = max(best, lowered(float((loss.log_mgf_lower(likely) / (likely * (likely + 1))).max()), 8))
         left, right = edges[:, :-1].ravel(), edges[:, 1:].ravel()
-        upper = _on_cells(left, right, k[:, :-1].ravel(), k[:, 1:].ravel())
+        upper = np.minimum(_on_cells(left, right, k[:, :-1].ravel(), k[:, 1:].ravel()), near_zero(right))
         alive = upper > best * (1 + _WANTED)
         ceiling = max(float(upper[alive].max()) if np.any(alive) else best * (1 + _WANTED), best)
         if not np.any(alive) or alive.sum() > _MOST_ALIVE:
