@@ -22,6 +22,7 @@ _RATIO = 2.0  # from one window to the next
 _LOWEST = 1 / 12  # the first window, in units of eps, unless the bulk reaches further
 _BULK = 2.0  # standard deviations of the bulk below which there is no window
 _DECISIVE = 1e60  # weight in K of losses above eps from which on a single line is not even tried
+_USUAL = 1.0  # times that a loss is expected, below which it does not belong to the bulk
 _LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes may have
 
 
@@ -83,10 +84,13 @@ class RareLosses:
         return np.asarray(top * _RATIO ** np.arange(-count, 1.0))
 
     def _bulk(self, eps: float) -> float:
-        """The standard deviation of all losses, those above eps counted as eps."""
+        """The standard deviation of all losses; those above eps count as eps, and of each kind those that are not even
+        expected once in a while as the largest that is."""
         total = 0.0 if self.rest is None else max(self.rest.moments(0.0)[2], 0.0)
         for (z, weight), count in zip(self._coarse, self.counts, strict=True):
-            total += count * float(weight @ np.minimum(z, eps) ** 2)
+            expected = count * np.cumsum(weight[::-1])[::-1]
+            usual = float(z[int(np.argmax(expected < _USUAL))]) if expected[-1] < _USUAL else eps
+            total += count * float(weight @ np.minimum(z, min(max(usual, 0.0), eps)) ** 2)
         return math.sqrt(total)
 
     def decisive(self, eps: float, log_delta: float) -> bool:
