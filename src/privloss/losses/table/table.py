@@ -200,6 +200,8 @@ class Table:
         with np.errstate(over="ignore", invalid="ignore"):
             quadrature = self.density.error[0](c, t)
             high = np.flatnonzero(~(quadrature <= _ENOUGH))
+            if not len(high):
+                return self._near(c, t, quadrature)
             smooth, doubt = self.density.beyond(c, t[high])
         other = ~(quadrature[high] <= doubt)  # the nodes cannot follow: do without them
         lost = np.zeros(len(t), dtype=bool)
