@@ -201,12 +201,12 @@ def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
 
 def _shared_points(record: Record, question: str, old: Any, new: Any) -> bool:
     """Trade-off curves are read between points shared by all rates: the intervals meet, and the new one is at most
-    1e-10 wide, or its ends moved by less than 1e-3 and less than half of the old width."""
+    1e-10 wide, or its ends moved out by less than 1e-3 and less than half of the old width."""
     ends, now = _ends(old), _ends(new)
     if not question.startswith("tradeoff") or ends is None or now is None:
         return False
     met = max(ends[0], now[0]) <= min(ends[1], now[1]) + 1e-15
-    moved = max(abs(now[0] - ends[0]), abs(now[1] - ends[1]))
+    moved = max(ends[0] - now[0], now[1] - ends[1])  # outwards
     return met and (now[1] - now[0] <= 1.01e-10 or moved <= min(1e-3, 0.5 * (ends[1] - ends[0])))
 
 
