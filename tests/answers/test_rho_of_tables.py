@@ -8,6 +8,7 @@ import pytest
 
 import privloss as pl
 from privloss.answers.concentrated import _on_cells
+from privloss.mechanisms.worst_neighbours import worst_neighbours
 
 
 def _rho(p: list[float], q: list[float]) -> mpmath.mpf:
@@ -59,3 +60,14 @@ def test_rho_of_many_uses_of_a_bounded_range_is_that_of_one_times_their_number()
     one, many = pl.Exponential(4.0).as_plan().zcdp(), (pl.Exponential(4.0) * 10_000).zcdp()
     assert many.upper <= 10_000 * one.upper * (1 + 1e-4)
     assert many.lower <= many.upper
+
+
+@pytest.mark.parametrize("mechanism", [pl.Laplace(1.0), pl.Laplace(0.01), pl.Exponential(4.0), pl.PureDP(0.1)])
+@pytest.mark.parametrize("uses", [1, 10_000])
+def test_lower_bounds_on_k_stay_below_it_at_tiny_tilts(mechanism: pl.Mechanism, uses: int) -> None:
+    """K(t) <= t E[Z] + t^2/2 reach^2 e^(t reach): what a lower bound must never exceed, however small t is."""
+    loss = worst_neighbours(mechanism * uses, "replace-one").loss
+    t = np.geomspace(1e-17, 1e-6, 45)
+    reach = max(loss.largest, loss.reversed().largest)
+    most = t * (loss.mean_bounds()[1] + 0.5 * t * reach**2 * np.exp(t * reach))
+    assert np.all(loss.log_mgf_lower(t) <= most * (1 + 1e-14))

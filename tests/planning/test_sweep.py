@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import math
 import multiprocessing
@@ -193,12 +192,16 @@ def test_a_sweep_on_all_cores_is_the_same(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_workers_end_when_the_caller_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "_ALONE", 0.0)
     before = set(multiprocessing.active_children())
-    start = time.monotonic()
-    with cores.answered(lambda job: time.sleep(0.0 if job < 3 else 60.0), range(20), 2) as answers:
+    here, never = os.getpid(), multiprocessing.get_context("fork").Event()
+
+    def ask(job: int) -> None:
+        if job >= 3 and os.getpid() != here:
+            never.wait()  # a worker that would never end by itself
+
+    with cores.answered(ask, range(20), 2) as answers:
         for job, _ in answers:
             if job == 2:
                 break
-    assert time.monotonic() - start < 30
     assert set(multiprocessing.active_children()) == before
 
 
@@ -216,8 +219,7 @@ def _die(job: int) -> None:
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
-NO_ARROW = importlib.util.find_spec("pyarrow") is None
-FORMATS = [".csv", pytest.param(".parquet", marks=pytest.mark.skipif(NO_ARROW, reason="needs pyarrow"))]
+FORMATS = [".csv", ".parquet"]
 
 
 class Stop(Exception):
@@ -410,7 +412,6 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_parquet_file_of_another_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyarrow")
     file = tmp_path / "a.parquet"
     file.write_bytes(b"no table")
     with pytest.raises(pl.InvalidInput, match="not a Parquet file"):
@@ -434,7 +435,6 @@ def test_frames(monkeypatch: pytest.MonkeyPatch) -> None:
         m.setitem(sys.modules, "pandas", None)
         with pytest.raises(pl.MissingExtra, match=r"pip install 'privloss\[frames\]'"):
             found.to_frame()
-    pytest.importorskip("pandas")
     frame = found.to_frame()
     assert list(frame.columns) == list(found.rows()[0])
     assert list(frame["n"]) == [1, 5, 9, 1, 5, 9]
@@ -450,11 +450,10 @@ def test_the_command_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     grid = [*many, "--delta", "1e-5,1e-6"]
     command = [sys.executable, "-m", "privloss", "sweep", *grid, "--out", str(file)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    limit = time.monotonic() + 60
-    while time.monotonic() < limit and (not file.exists() or file.read_bytes().count(b"\n") < 20):
+    while process.poll() is None and (not file.exists() or file.read_bytes().count(b"\n") < 20):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate()
     assert process.returncode != 0
     assert "goes on from there" in err
     data = file.read_bytes()

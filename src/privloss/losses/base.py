@@ -11,6 +11,7 @@ P, is K(-1 - z) and is available as `reversed()`.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -128,9 +129,15 @@ class PrivacyLoss(ABC):
         """Upper bounds on K at real points c > 0."""
 
     def log_mgf_lower(self, c: Real) -> Real:
-        """Lower bounds on K at real points c > 0, where the upper ones are closed forms a few roundings wide."""
-        k = self.log_mgf_upper(c)
-        return np.asarray(lowered(k, 256, (1 + np.abs(k)) * np.minimum(1.0, np.abs(c) + c * c)))
+        """Lower bounds on K at real points c > 0, from the error that a line carries at height 0: e^K is at least
+        1 - expm1(error) of what is computed."""
+        found = []
+        for point in c:
+            at = self.vertical(float(point)).line(np.zeros(1), 1e-14)
+            lost = math.expm1(min(float(at.error[0]), 1.0))
+            k = float(at.log_modulus[0])
+            found.append(lowered(k + math.log1p(-lost), 8, abs(k) + lost) if lost < 1 else -math.inf)
+        return np.array(found)
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
         """Like `log_mgf_upper`, at a cost that never grows, perhaps less sharp: for the last resort."""

@@ -82,11 +82,6 @@ class BoundedRangeLoss(PrivacyLoss):
         re, _, error = _k(self.eps, c + 0j)
         return np.asarray(raised(self.count @ (re + error), 2 * len(self.eps), self.count @ np.abs(re)))
 
-    def log_mgf_lower(self, c: Real) -> Real:
-        """From the same errors: for tiny c they are large beside K."""
-        re, _, error = _k(self.eps, c + 0j)
-        return np.asarray(lowered(self.count @ (re - error), 2 * len(self.eps), self.count @ np.abs(re)))
-
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One use: (e^(eps0/2) - e^(x/2))^2 / (e^eps0 - 1)."""
         return self.one_use(eps) if self.count.sum() == 1 else None

@@ -130,12 +130,6 @@ class TableLoss(PrivacyLoss):
             found.append(float(at.log_modulus[0] + at.error[0]))
         return np.array(found)
 
-    def log_mgf_lower(self, c: Real) -> Real:
-        """Tables know their own error."""
-        lines = [self.vertical(float(x)).line(np.zeros(1), 1e-14) for x in c]
-        sure = [float(at.log_modulus[0] - 2 * at.error[0]) if at.error[0] < 0.5 else 0.0 for at in lines]
-        return np.asarray(np.maximum(np.array(sure), 0.0))
-
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         return self.rows[0].hockey_stick(eps) if self._single else None
 
