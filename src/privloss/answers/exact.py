@@ -120,7 +120,11 @@ def each(
     if not values:
         raise InvalidInput(f"{name} = {value!r}: must not be empty.")
     numbers = [check.number(f"{name}[{i}]", v, low=0, high=high) for i, v in enumerate(values)]
-    return Bounds([answer(v) for v in numbers] if many is None else many(numbers))
+    if many is None:
+        return Bounds([answer(v) for v in numbers])
+    different = list(dict.fromkeys(numbers))  # the same question has the same answer
+    found = dict(zip(different, many(different), strict=True))
+    return Bounds([found[v] for v in numbers])
 
 
 # -- epsilon -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,94 @@
+"""Many questions on shared lines, and a limit of work: every end still holds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import privloss as pl
+from privloss.numerics.contour.many import Silent, epsilons
+from privloss.numerics.floats import Real
+
+PLANS = [
+    pl.Gaussian(1.1).poisson(0.01) * 10_000,
+    pl.Gaussian(1.3).poisson(0.001) * 3_000,
+    pl.Gaussian(0.9).poisson(1e-4) * 200,
+]
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_shared_epsilons_hold_what_single_answers_say(plan: pl.Plan) -> None:
+    deltas = np.geomspace(1e-9, 1e-5, 24)
+    together = plan.epsilon(deltas.tolist())
+    assert sum("shared" in " ".join(b.notes) for b in together) > 8
+    for delta, bound in list(zip(deltas, together, strict=True))[::5]:
+        alone = plan.epsilon(float(delta))
+        assert bound.lower <= alone.upper
+        assert alone.lower <= bound.upper
+        assert bound.relative_width < 2e-9
+        assert plan.delta(bound.upper).lower <= delta
+        assert plan.delta(bound.lower).upper >= delta
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_shared_deltas_hold_what_single_answers_say(plan: pl.Plan) -> None:
+    low, high = plan.epsilon(1e-5).lower, plan.epsilon(1e-9).upper
+    places = np.linspace(low, high, 24)
+    together = plan.delta(places.tolist())
+    assert sum("shared" in " ".join(b.notes) for b in together) > 8
+    for eps, bound in list(zip(places, together, strict=True))[::5]:
+        alone = plan.delta(float(eps))
+        assert bound.lower <= alone.upper
+        assert alone.lower <= bound.upper
+        assert bound.relative_width < 2e-9
+
+
+class Crooked:
+    """log delta = -eps with errors that grow quickly: a first step away from the root is not enough."""
+
+    def log_upper(self, eps: Real) -> Real:
+        return -eps + 1e-6 * np.exp(20 * np.abs(eps - np.round(eps)))
+
+    def log_lower(self, eps: Real) -> Real:
+        return -eps - 1e-6 * np.exp(20 * np.abs(eps - np.round(eps)))
+
+
+def test_ends_read_off_a_line_meet_their_levels() -> None:
+    line = Crooked()
+    levels = np.array([[-5.02, -4.0, -6.11], [-5.01, -4.0, -6.1]])
+    lower, upper = epsilons(line, 5.0, levels)  # type: ignore[arg-type]
+    assert np.all(np.isfinite(lower) & np.isfinite(upper))
+    assert np.all(line.log_upper(upper) <= levels[0])
+    assert np.all(line.log_lower(lower) >= levels[1])
+
+
+def test_a_silent_direction_is_silent_from_its_largest_loss_on() -> None:
+    silent = Silent(2.0)
+    assert silent.log_upper(np.array([1.999, 2.0, 3.0])).tolist() == [0.0, -math.inf, -math.inf]
+    assert np.all(silent.log_lower(np.array([1.0, 3.0])) == -math.inf)
+
+
+def test_order_and_repetition_do_not_matter() -> None:
+    plan = PLANS[1]
+    deltas = [1e-6, 1e-8, 1e-6, 1e-7, 1e-8, 1e-6]
+    found = plan.epsilon(deltas)
+    assert found[0] == found[2] == found[5]
+    assert found[1].lower > found[3].upper > found[0].upper
+
+
+def test_a_limit_of_work_ends_in_a_sound_interval_that_says_so() -> None:
+    plan = pl.Laplace(1.0).poisson(0.3) * 3
+    whole, little = plan.epsilon(1e-6), plan.epsilon(1e-6, work=1e4)
+    assert little.lower <= whole.lower
+    assert whole.upper <= little.upper
+    assert any("limit of work" in note for note in little.notes)
+    assert not any("limit of work (" in note for note in whole.notes)
+    assert plan.epsilon(1e-6, work=1e4) == little  # whatever else the machine does
+
+
+@pytest.mark.parametrize("work", [0, -1, math.nan, "much"])
+def test_bad_limits_are_refused(work: object) -> None:
+    with pytest.raises(pl.InvalidInput, match="work"):
+        pl.Gaussian(1.0).epsilon(1e-6, work=work)  # type: ignore[call-overload]
