@@ -30,6 +30,7 @@ from scipy.special import log_ndtr, ndtr
 
 from privloss.errors import Unsupported
 from privloss.losses.density.legendre import NODES, log_ends, panels
+from privloss.losses.symmetric.pair import SymmetricPair
 from privloss.losses.table.hits import Hits
 from privloss.losses.table.table import Density, Error, Profile, Table
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
@@ -257,6 +258,7 @@ def normal_table(
         absolute=mixed.absolute(),
         symmetric=mixed.symmetric(),
         rho=mixed.rho() if delta == 0 and not rare else math.inf,
+        split=mixed.split() if delta == 0 else None,
     )
 
 
@@ -319,6 +321,14 @@ class _Mixed:
         """Whether both directions have the same law."""
         smooth = all(pair.folded or pair.hits == pair.other for _, pair in self.parts)
         return smooth and all(table.symmetric for _, table in self.rare)
+
+    def split(self) -> SymmetricPair | None:
+        """One symmetric pair with hits at one distance."""
+        (weight, pair), *others = self.parts
+        if others or self.rare or weight != 1 or len(pair.hits) != 1 or not (pair.folded or pair.hits == pair.other):
+            return None
+        ((rate, slope),) = pair.hits
+        return SymmetricPair(rate, 1 / slope, not pair.folded) if 0 < rate < 1 else None
 
     def rho(self) -> float:
         """zCDP of the two components farthest apart."""

@@ -20,9 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
-from privloss.losses.mixture.grid import Members, quick_range
-from privloss.losses.mixture.marked import MarkedLine, MarkedStep, Nodes
-from privloss.losses.mixture.tail import Decay
+from privloss.losses.mixture.marked import BulkDecay, MarkedLine, MarkedStep, Nodes
 from privloss.numerics.contour.transform import LineValues, Vertical
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import log1p_polar
@@ -250,12 +248,8 @@ class Fall:
         return found
 
     @cached_property
-    def _bulks(self) -> list[Decay]:
-        found = []
-        for step in self.side.steps:
-            rows = Members(np.array([step.rate]), np.array([step.sigma]), np.array([self.c]), self.side.backward)
-            found.append(Decay.on(rows, quick_range(rows)[0], np.array([step.span(0)[1]]), step.windows))
-        return found
+    def _bulks(self) -> list[BulkDecay]:
+        return [step.bulk_decay(self.c, self.side.backward) for step in self.side.steps]
 
     @cached_property
     def _rest(self) -> tuple[Vertical, float] | None:

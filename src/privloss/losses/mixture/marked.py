@@ -14,13 +14,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy.special import log_ndtr
 
-from privloss.losses.mixture.grid import Members
+from privloss.losses.mixture.grid import Members, quick_range
 from privloss.losses.mixture.strip import Strips
 from privloss.losses.mixture.sums import Mean
+from privloss.losses.mixture.tail import Decay
 from privloss.losses.mixture.windows import Windows
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real
@@ -73,6 +75,13 @@ class Above:
     errors: Real
     mean: float
     mean_error: float
+
+
+class BulkDecay(Protocol):
+    """How far the bulk has fallen."""
+
+    def log_upper(self, t: float) -> Real:
+        """An upper bound (<= 0) on log |M_0(c + iu)| - log M_0(c) for all u >= t, in an array of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +156,10 @@ class MarkedStep:
         """log of a bound on E_Q[r^power; y > top] for power <= 1 (r >= 1 there, so r^power <= r or 1)."""
         none, one = float(log_ndtr(-self.top / self.sigma)), float(log_ndtr((1 - self.top) / self.sigma))
         return (float(np.logaddexp(none, math.log(self.rate) + one)) if power > 0 else none) + 1e-9
+
+    def bulk_decay(self, c: float, backward: bool) -> BulkDecay:
+        rows = Members(np.array([self.rate]), np.array([self.sigma]), np.array([c]), backward)
+        return Decay.on(rows, quick_range(rows)[0], np.array([self.span(0)[1]]), self.windows)
 
     def above_bulk(self, backward: bool) -> Above:
         if backward not in self._above:

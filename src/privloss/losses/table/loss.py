@@ -10,14 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from privloss.losses.base import Concentration, PrivacyLoss
+from privloss.losses.symmetric.rare import SymmetricRare
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.sparse import fall_below
-from privloss.numerics.contour.transform import Lattice, LineValues, TooExpensive
+from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
 _MAX_WORK = 40_000_000
 _BLOCK = 500_000
+_MOST_KINDS = 40  # of steps in a plan that are split by the largest loss
 _CELL, _MOST_CELLS = 0.2, 3_000  # of the search for the decay, in units of the spread
 
 
@@ -109,6 +111,16 @@ class TableLoss(PrivacyLoss):
         if any(r.density is not None for r in self.rows):
             return None
         return [(r, int(n)) for r, n in zip(self.rows, self.count, strict=True)]
+
+    def rare_losses(self, rest: PrivacyLoss | None) -> RareLosses | None:
+        members = list(zip(self.rows, self.count, strict=True))
+        pairs = [(r.split, n) for r, n in members if r.split is not None]
+        others = [(r, n) for r, n in members if r.split is None]
+        if not pairs or len(pairs) > _MOST_KINDS or (others and rest is not None):
+            return None
+        if others:
+            rest = TableLoss(tuple(r for r, _ in others), np.array([n for _, n in others]))
+        return SymmetricRare(tuple(p for p, _ in pairs), np.array([n for _, n in pairs]), rest)
 
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self, c)

@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from privloss.losses.symmetric.pair import SymmetricPair
 from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
 from privloss.numerics.work import charge
@@ -108,6 +109,7 @@ class Table:
     absolute: float = 0.0  # roundings in the values that do not shrink with them
     symmetric: bool = False  # the same law in both directions
     exact: bool = False  # made of doubles that sum to one: delta, back and a loss of 0 are what they say
+    split: SymmetricPair | None = None  # the pair that this is, if it can be split by the largest loss
 
     @property
     def largest(self) -> float:

@@ -145,9 +145,16 @@ def draw(rare: RareLosses, eps: float, log_delta: float) -> SplitReading:
         raise TooExpensive(f"out of range: {problem}") from None
 
 
+def _tilts(forward: Side, backward: Side, eps: float) -> Real:
+    """Points c to try: down to about one over the largest loss where classes above eps cannot be read backward."""
+    least = _LEAST if backward.reaches_up else min(_LEAST, 0.5 * eps / forward.scale(forward.classes))
+    count = _TILTS * math.log(_MOST / least) / math.log(_MOST / _LEAST)
+    return np.geomspace(least / eps, _MOST / eps, round(count))
+
+
 def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitReading:
     """`log_delta` is about the log of delta(eps)."""
-    tilts = np.geomspace(_LEAST / eps, _MOST / eps, _TILTS)
+    tilts = _tilts(forward, backward, eps)
     plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
     terms: list[_Bounded | _Read | _Residues] = []
     nodes = 0

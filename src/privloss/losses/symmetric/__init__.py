@@ -1,0 +1,1 @@
+"""Symmetric pairs of sampled Gaussian noise, split by the largest loss."""
