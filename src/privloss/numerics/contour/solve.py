@@ -79,7 +79,7 @@ def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur:
         if transform is whole:
             break
         saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
-        if saddle.log_delta > estimate - 20:
+        if saddle.log_delta > estimate - 2:
             break
     line = draw(transform, saddle, eps, tolerance, whole.rare is None or not eps > 0 if blur is None else blur)
     shift = line.lattice.shift if line.lattice is not None else 0.0
