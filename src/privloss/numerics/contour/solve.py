@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privloss.numerics.contour.largest import SplitReading, delta_by_classes, epsilon_by_classes
+from privloss.numerics.contour.largest import delta_by_classes, epsilon_by_classes
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
+from privloss.numerics.contour.reading import SplitReading
 from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
