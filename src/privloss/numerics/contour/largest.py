@@ -34,6 +34,7 @@ _BEYOND, _STRETCH = 4.0, 1.18  # proofs need more height than the truth: so many
 _STEEP = 40.0  # c times the losses of a class
 _CANCELLING = 0.4  # of a longer period that a nat above delta is worth
 _REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
+_ELSEWHERE, _FAIR = (1.3, 0.8, 1.6), 1e-7  # where else lines are drawn, relative to eps, if the width exceeds this
 _GOOD = 3e-11  # relative error of a line that is worth no finer nodes
 
 
@@ -217,17 +218,33 @@ class _Plan:
 
 
 def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: float) -> tuple[float, float, SplitReading]:
-    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps."""
-    eps = guess
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps.
+
+    Where some line is poor though eps is known, classes for an eps a little off may have better ones.
+    """
+    eps, lowest, highest = guess, -math.inf, math.inf
+    best: tuple[float, SplitReading] | None = None
+    elsewhere, factor = iter(_ELSEWHERE), 0.0
     for _ in range(_REDRAWN):
-        reading = draw(rare, eps, level[0])
-        lower, upper, root = solved(reading, level)
-        if abs(math.log(root / eps)) < _NEAR and math.isfinite(lower) and math.isfinite(upper):
-            return lower, upper, reading
-        if root == eps:
+        try:
+            reading = draw(rare, eps, level[0])
+        except TooExpensive:
+            if best is None:
+                raise
             break
-        eps = root
-    return lower, upper, reading
+        lower, upper, root = solved(reading, level)
+        lowest, highest = max(lowest, lower), min(highest, upper)
+        if best is None or upper - lower < best[0]:
+            best = upper - lower, reading
+        if not factor and abs(math.log(root / eps)) >= _NEAR:
+            eps = root
+            continue
+        factor = next(elsewhere, 0.0)
+        if not factor or highest - lowest < _FAIR * highest:
+            break
+        eps = factor * root
+    assert best is not None
+    return lowest, highest, best[1]
 
 
 def delta_by_classes(rare: RareLosses, eps: float) -> tuple[tuple[float, float], SplitReading]:
