@@ -153,3 +153,10 @@ def test_mixed_plans_are_split_as_well() -> None:
     assert a.relative_width < 1e-7
     assert b.lower <= a.upper * (1 + 1e-10)
     assert a.lower <= b.upper * (1 + 1e-10)
+
+
+def test_a_poor_line_is_drawn_elsewhere() -> None:
+    """Classes for the eps of this delta, a twentieth of all hits, leave the bulk a line that no nodes can follow."""
+    answer = (pl.Gaussian(0.6026384129733567).poisson(8.136305764956314e-06) * 12).epsilon(4.540340096700872e-06)
+    assert answer.relative_width < 1e-7
+    assert answer.lower <= 0.00026442267693 <= answer.upper

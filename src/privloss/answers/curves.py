@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from privloss.numerics.bound import Bound
-from privloss.numerics.contour.largest import SplitReading
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.many import Silent, epsilons, log_bounds
+from privloss.numerics.contour.reading import SplitReading
 from privloss.numerics.contour.solve import DeltaRead, Solved
 from privloss.numerics.floats import Real
 

@@ -21,10 +21,11 @@ The mean E[Z] enters as a number, so the nodes really integrate f less z times t
 derivative of f at z = 0. Its majorant is that of c = 0 with 1/2 |z| in front, and S(c=0) <= 4/(1-q) S(c) in all three
 cases; so everything below is multiplied by 1 + 4/(1-q).
 
-*Trimmed rows* integrate over y <= b only: M_b = 1 + integral_{y<=b} f - Q[y > b] - w (P[y > b] - Q[y > b]), so
-dropping the last two terms costs at most (1 + |w|) P[y > b]. If b lies half-way between nodes, the kernel of the
-trapezoid rule is 1/(1 + e^(2 pi u/h)) on the side Re y = b, and the side adds at most h/pi, and v more for lifted
-nodes, times the majorant at b.
+*Trimmed rows* integrate over y <= b only: M_b = 1 + integral_{y<=b} f - Q[y > b] - w (P[y > b] - Q[y > b]),
+where the last two terms are probabilities of normal laws. If b lies half-way between nodes, the kernel of the
+trapezoid rule is 1/(1 + e^(2 pi u/h)) on the side Re y = b. There |f(b+iu)| <= |f(b)| e^(g u/v) with g what penalty
+and height make of f at u = v (a quadratic lies below its chord), so the side adds at most 2 v/(2 pi v/h - g) times what
+bounds f at b (`Edge`); for lifted nodes both are counted from their own line, and the way down to b adds v.
 
 The majorant is integrated from above on a fixed set of cells: log(phi g) has second derivative >= -kappa, hence on a
 cell of
@@ -46,6 +47,7 @@ _LEFTWARD = np.linspace(-1.0, 0.0, _LEFT_CELLS + 1)
 _RIGHTWARD = np.linspace(0.0, 1.0, _RIGHT_CELLS + 1)
 _FAR = 16.0  # cells reach this many sigma beyond the last place where the majorant can grow
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+_SAFETY = 1e-9  # nats, for rounding
 
 
 @dataclass(frozen=True)
@@ -93,19 +95,44 @@ class Grid:
     log_strip: Real
     slope: Real
     log_tail: Real
+    edge: Edge | None = None  # of trimmed rows, whose error it adds
 
     def part(self, at: slice) -> Grid:
         """The grid of some of the rows."""
         shift, strip, slope, tail = self.shift[at], self.log_strip[at], self.slope[at], self.log_tail[at]
-        return Grid(self.start[at], self.step[at], self.size, shift, strip, slope, tail)
+        edge = None if self.edge is None else Edge(self.edge.log_side[at], self.edge.log_phi[at], self.edge.log_r[at])
+        return Grid(self.start[at], self.step[at], self.size, shift, strip, slope, tail, edge)
 
     def log_error(self, rows: Members, t: Real) -> Real:
         """log of the bound on |M_computed - M|, shape (rows, len(t)), rounding excluded."""
         c = rows.c[:, None]
         half_zz1 = np.log(0.5) + 0.5 * (np.log(np.maximum(c * c + t * t, 1e-300)) + np.log((c + 1) ** 2 + t * t))
-        return np.asarray(
-            half_zz1 + np.logaddexp(self.log_strip[:, None] + self.slope[:, None] * t, self.log_tail[:, None])
-        )
+        found = half_zz1 + np.logaddexp(self.log_strip[:, None] + self.slope[:, None] * t, self.log_tail[:, None])
+        if self.edge is not None:
+            found = np.logaddexp(found, self.edge.log_error(rows, t, half_zz1))
+        return np.asarray(found)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What the side Re y = b of trimmed rows adds, in two ways: by the majorant there; and by |f| itself, with the
+    integrand of the mean, at most phi (r^(c+1) + (1 + |z|) r (7 + |log r|)) since |x| <= 2 r for b >= 1/2."""
+
+    log_side: Real  # of the majorant, without its 1/2 |z(z+1)|
+    log_phi: Real  # of phi, inf below 1/2
+    log_r: Real
+
+    def log_error(self, rows: Members, t: Real, half_zz1: Real) -> Real:
+        c, log_r = rows.c[:, None], self.log_r[:, None]
+        size = np.maximum(log_r, -np.log1p(-rows.q)[:, None])
+        low = np.log1p(np.hypot(c, t)) + log_r + np.log(7 + size)
+        direct = self.log_phi[:, None] + np.logaddexp((c + 1) * log_r, low)
+        return np.asarray(np.minimum(half_zz1 + self.log_side[:, None], direct))
+
+    def log_mean_error(self, rows: Members) -> Real:
+        """The same for the mean, whose integrand is at most phi r (4 + |log r|) in both directions."""
+        direct = self.log_phi + self.log_r + np.log(4 + np.maximum(self.log_r, -np.log1p(-rows.q)))
+        return np.asarray(np.minimum(np.log(0.5) + self.log_side, direct))
 
 
 def _edges(rows: Members) -> Real:
@@ -227,8 +254,13 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     step, size = _align(rows, low, high, step)
     exponent = 2 * np.pi * v / step
     log_strip = np.log(2.0) + log_all + penalty - exponent - np.log(-np.expm1(-exponent))
+    edge = None
     if rows.trim is not None:
-        log_strip = np.logaddexp(log_strip, over.log_side + penalty + np.log(v + step))
+        s, _, log_r = rows.log_ratio(rows.trim[:, None])
+        falls = exponent - penalty - growth * theta  # at least `need`
+        way = on_nodes + np.log(2 * v / falls + (v if lifted else 0.0)) + _SAFETY
+        log_phi = -0.5 * (rows.trim / sigma) ** 2 - np.log(sigma) - _LOG_SQRT_2PI
+        edge = Edge(over.log_side + way, np.where(s[:, 0] >= 0, log_phi + way, np.inf), log_r[:, 0])
     return Grid(
         start=low,
         step=step,
@@ -238,6 +270,7 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
         slope=np.zeros_like(theta) if lifted else theta,
         # nodes on a lifted line carry its penalty
         log_tail=np.log(np.maximum(lost, 1e-300)) + crowding + top + on_nodes,
+        edge=edge,
     )
 
 

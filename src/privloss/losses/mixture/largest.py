@@ -38,7 +38,7 @@ class Side:
     rest: PrivacyLoss | None
     backward: bool
     levels: Real  # the losses at the centres of the windows
-    _real: dict[tuple[int, float], list[tuple[float, float, float]]] = field(default_factory=dict, repr=False)
+    _real: dict[float, list[tuple[float, Real]]] = field(default_factory=dict, repr=False)
 
     @property
     def classes(self) -> int:
@@ -49,7 +49,7 @@ class Side:
         return self.backward
 
     def finer(self) -> Side:
-        return replace(self, steps=tuple(step.finer() for step in self.steps), _real={})
+        return replace(self, steps=tuple(step.finer() for step in self.steps))  # bounds at real points stay
 
     def scale(self, j: int) -> float:
         return float(self.levels[min(j, len(self.levels) - 1)])
@@ -85,7 +85,8 @@ class Side:
         weight = every * np.exp(nodes.log_mass if self.backward else nodes.log_mass + nodes.log_r)[::every]
         u = np.multiply.outer(c, z)
         with np.errstate(over="ignore", invalid="ignore"):
-            rest = np.where(np.abs(u) < 1e-3, 0.5 * u * u * (1 + u / 3), np.exp(u) - 1 - u) @ weight
+            each = np.where(np.abs(u) < 1e-3, 0.5 * u * u * (1 + u / 3), np.exp(u) - 1 - u)
+            rest = np.einsum("ij,j->i", each, weight)
         above = step.above_bulk(self.backward)
         return np.asarray(rest + c * (float(step.means[self.backward].value[0]) - above.mean) - above.masses.sum())
 
@@ -95,16 +96,18 @@ class Side:
 
     def real(self, j: int, c: float) -> list[tuple[float, float, float]]:
         """For each kind: M_0, M_1 + ... + M_(j-1) and M_j at the real point c, from above."""
-        if (j, c) not in self._real:
-            self._real[j, c] = [self._real_of(step, j, c) for step in self.steps]
-        return self._real[j, c]
+        if c not in self._real:
+            self._real[c] = [self._real_of(step, c) for step in self.steps]
+        return [
+            (bulk, raised(float(rare[: max(j - 1, 0)].sum()), 16), float(rare[j - 1]) if j else 0.0)
+            for bulk, rare in self._real[c]
+        ]
 
-    def _real_of(self, step: MarkedStep, j: int, c: float) -> tuple[float, float, float]:
+    def _real_of(self, step: MarkedStep, c: float) -> tuple[float, Real]:
+        """M_0, and M_j of all rare classes."""
         line = MarkedLine(step, c, self.backward, np.zeros(1))
-        bulk, below = line.bulk(), line.up_to(max(j - 1, 0))
-        own = line.rare(j) if j else below
-        most, between, top = (float(s.value[0].real) + float(s.error[0]) for s in (bulk, below, own))
-        return raised(1.0 + most, 16), raised(between, 16), raised(top, 16)
+        bulk, (rare, off) = line.bulk(), line.rares()
+        return raised(1.0 + float(bulk.value[0].real) + float(bulk.error[0]), 16), np.asarray(raised(rare + off, 16))
 
     def _log_upper(self, j: int, c: float) -> float:
         """T_j rises with every S_(j-1) and M_j."""
@@ -184,12 +187,11 @@ class Side:
         total, rise = np.zeros_like(t), np.zeros_like(t, dtype=complex)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for step, n in zip(self.steps, self.counts, strict=True):
-                nodes = Nodes.joined(step.nodes[:j] if j else step.nodes[:1])
-                below = self._modulus(nodes, c, t) / self._modulus(nodes, c, np.zeros(1))
-                total = total + n * np.log(np.abs(below))
+                nodes = step.some_below(j)
+                start, values = self._modulus(nodes, c, t)
+                total = total + n * np.log(np.abs(values / start))
                 if j:
-                    own = self._modulus(step.nodes[j], c, t) / self._modulus(nodes, c, np.zeros(1))
-                    rise = rise + n * np.log1p(own / below)
+                    rise = rise + n * np.log1p(self._modulus(step.nodes[j], c, t)[1] / values)
             if j:
                 total = total + np.log(np.abs(np.expm1(rise)))
         return np.where(np.isnan(total), np.inf, total) + self._start(j, c)
@@ -201,11 +203,13 @@ class Side:
             base += n * math.log(max(bulk + between, 1e-15))
         return base if self.rest is None else base + float(self.rest.log_mgf_upper(np.array([max(c, 1e-12)]))[0])
 
-    def _modulus(self, nodes: Nodes, c: float, t: Real) -> Complex:
+    def _modulus(self, nodes: Nodes, c: float, t: Real) -> tuple[float, Complex]:
+        """The sum over some nodes at height 0, and at others."""
         z, log_weight = (-nodes.log_r, nodes.log_mass) if self.backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
         tilted = np.exp(np.minimum(log_weight + c * z, 700.0))
         turned = np.multiply.outer(t, z)
-        return np.asarray(np.cos(turned) @ tilted + 1j * (np.sin(turned) @ tilted))
+        real, imaginary = (np.einsum("ij,j->i", part, tilted) for part in (np.cos(turned), np.sin(turned)))
+        return float(tilted.sum()), np.asarray(real + 1j * imaginary)
 
 
 def _expm1(rise: Complex, off: Real) -> tuple[Real, Real, Real]:

@@ -29,6 +29,8 @@ _CHUNK = 1_000_000  # elements of the largest temporary array
 _MAX_WORK = 150_000_000  # multiplications in all: below a second
 _MOST_KINDS = 40  # of steps in a plan that are split by the largest loss
 _LONG_LINE = 20_000  # nodes from which a line is a blurred one, of which an answer may need several
+_CLOSE = math.log(1e-12)  # share of delta that a close trim may lose
+_SMALL = 1.4  # of epsilon: losses up to here leave a close trim enough tilt
 _LIFT_FROM = 60.0  # t * theta beyond which oscillation on the real axis costs more than complex arithmetic
 
 
@@ -104,7 +106,8 @@ class GaussianMixtureLoss(PrivacyLoss):
 
         For small rates r grows like q e^s long after the outcome has become rarer than any delta of interest; the
         moment generating function would then describe those outcomes and nothing else. The trim leaves 8.5 sigma of
-        room beyond the outcomes that decide delta.
+        room beyond the outcomes that decide delta; where even outcomes of a probability of e^CLOSE delta have losses
+        far below epsilon (of a sum of normal shape), so that tilts make little of its edge, it is there.
         """
         if self.flipped or self.trim is not None:
             return self
@@ -117,7 +120,10 @@ class GaussianMixtureLoss(PrivacyLoss):
         weight = -0.5 * (far / self.sigma) ** 2 + (c + 1) * log_far + np.log(self.count)
         if np.all((far == trim) | (weight < -30.0)):
             return self
-        return self.cut_at(trim)
+        close = self._quantile(log_delta + _CLOSE)
+        normal = self.count @ self._mean.value + np.sqrt(-2 * log_delta * (self.count @ self._mean.variance))
+        single = self.rows(c).log_ratio(close[:, None])[2][:, 0].max()
+        return self.cut_at(np.minimum(close, trim) if single < _SMALL * normal else trim)
 
     def rare_losses(self, rest: PrivacyLoss | None) -> RareLosses | None:
         if self.trim is not None or len(self.rate) > _MOST_KINDS:
@@ -131,10 +137,13 @@ class GaussianMixtureLoss(PrivacyLoss):
         """The same without outcomes of total probability about e^log_mass: for the last resort."""
         if self.flipped or self.trim is not None:
             return self
+        return self.cut_at(np.maximum(self._quantile(log_mass), 0.5 + 0.5 * self.sigma))
+
+    def _quantile(self, log_mass: float) -> Real:
+        """Outcomes beyond which all steps together have a probability of about e^log_mass."""
         log_p = log_mass - np.log(self.count * len(self.rate)) - np.log(2.0)
         hit = np.minimum(log_p - np.log(self.rate), -1e-3)
-        trim = np.maximum(-self.sigma * ndtri_exp(np.minimum(log_p, -1.0)), 1 - self.sigma * ndtri_exp(hit))
-        return self.cut_at(np.maximum(trim, 0.5 + 0.5 * self.sigma))
+        return np.asarray(np.maximum(-self.sigma * ndtri_exp(np.minimum(log_p, -1.0)), 1 - self.sigma * ndtri_exp(hit)))
 
     def cut_at(self, trim: Real) -> GaussianMixtureLoss:
         return replace(self, trim=trim, log_beyond=self._log_beyond(trim))
@@ -286,7 +295,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     def mean_bounds(self) -> tuple[float, float]:
         own = self._mean
         mean, slack = float(self.count @ own.value), float(self.count @ own.error)
-        slack += (16 + len(self.rate)) * UNIT * abs(mean)
+        slack += (16 + len(self.rate)) * UNIT * abs(mean) + math.exp(self.log_lost)
         return mean - slack, mean + slack
 
     def weakest(self) -> GaussianMixtureLoss:
@@ -322,7 +331,7 @@ class _Vertical:
     def line(self, t: Real, goal: float) -> LineValues:
         loss, c, n = self.loss, self.c, len(self.loss.rate)
         log_goal = np.log(goal / n) - np.log(loss.count)
-        lifted = float(t[-1]) * np.pi / 2 > (_LIFT_FROM if loss.trim is None else 3.0) and c > 0
+        lifted = float(t[-1]) * np.pi / 2 > _LIFT_FROM and c > 0
         grid = self._majorant.grid(float(t[-1]), log_goal, lifted)
         if grid.size * n * len(t) > _MAX_WORK / (3 if len(t) > _LONG_LINE else 1):
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from privloss.losses.mixture.grid import Members, quick_range
@@ -26,14 +27,16 @@ from privloss.losses.mixture.tail import Decay
 from privloss.losses.mixture.windows import Windows
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real
-from privloss.numerics.stable import exp_minus_1_minus
 from privloss.numerics.work import charge
+
+Index = NDArray[np.intp]
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _FAR = 11.0  # standard deviations at which the nodes of the bulk begin
 _PER_WIDTH = 4.5  # nodes to a window's width
 _FINER = 1.5
 _MOST_NODES = 60_000
+_MOST_PRODUCTS = 40
 _PAIRWISE = 32  # roundings of a sum by pairs
 _DEGREE = 20  # of the polynomial for |zZ| < 1; 2/21! < 1e-19 of the leading term is left out
 _FACTORIALS = np.cumprod(np.arange(1.0, _DEGREE + 1))[1:]
@@ -94,8 +97,11 @@ class MarkedStep:
     means: tuple[Mean, Mean]
     top: float
     fineness: int = 0
+    _made_for: dict[int, Nodes] = field(default_factory=dict, repr=False)
     _joined: dict[int, Nodes] = field(default_factory=dict, repr=False)
+    _some: dict[int, Nodes] = field(default_factory=dict, repr=False)
     _above: dict[bool, Above] = field(default_factory=dict, repr=False)
+    _bulk: dict[bool, tuple[Real, Real, Real]] = field(default_factory=dict, repr=False)
 
     @property
     def last(self) -> int:
@@ -105,6 +111,7 @@ class MarkedStep:
         """The same with more nodes."""
         step = MarkedStep(self.rate, self.sigma, self.windows, self.means, self.top, self.fineness + 1)
         step.__dict__.update(bulk_strip=self.bulk_strip, rare_strips=self.rare_strips)
+        step._above.update({backward: self.above_bulk(backward) for backward in (False, True)})  # good enough
         return step
 
     def span(self, j: int) -> tuple[float, float]:
@@ -123,25 +130,57 @@ class MarkedStep:
 
     @cached_property
     def nodes(self) -> list[Nodes]:
-        return [self._made(j) for j in range(self.last + 1)]
+        return [self.of(j) for j in range(self.last + 1)]
+
+    def of(self, j: int) -> Nodes:
+        """The nodes of class j."""
+        if j not in self._made_for:
+            self._made_for[j] = self._made(j)
+        return self._made_for[j]
+
+    def spacing(self, j: int) -> float:
+        width = float(self.windows.width[max(j - 1, 0) : j + 1].min())
+        return min(width / _PER_WIDTH, 0.25 * self.sigma) / _FINER**self.fineness
 
     @cached_property
     def spacings(self) -> Real:
         """Of the rare classes."""
-        return np.array([nodes.spacing for nodes in self.nodes[1:]])
+        return np.array([self.spacing(j) for j in range(1, self.last + 1)])
+
+    @cached_property
+    def starts(self) -> Index:
+        """Where the nodes of each rare class begin among all of them."""
+        return np.cumsum([0, *(len(nodes.log_r) for nodes in self.nodes[1:-1])])
+
+    def bulk_nodes(self, backward: bool) -> tuple[Real, Real, Real]:
+        """Z, the log of the weights and the weights of the bulk."""
+        if backward not in self._bulk:
+            z, log_weight = _turned_to(self.of(0), backward)
+            self._bulk[backward] = z, log_weight, np.exp(log_weight)
+        return self._bulk[backward]
 
     def joined(self, j: int) -> Nodes:
         """The nodes of classes 1 to j together."""
         if j not in self._joined:
-            self._joined[j] = Nodes.joined(self.nodes[1 : j + 1])
+            self._joined[j] = Nodes.joined([self.of(i) for i in range(1, j + 1)])
         return self._joined[j]
 
+    def some_below(self, j: int) -> Nodes:
+        """Some of the nodes below class j, or of the bulk, with the weight of all: for searching only."""
+        if j not in self._some:
+            few = [self._thinned(i, max(len(self.nodes[i].log_r) // (40 if i else 200), 1)) for i in range(max(j, 1))]
+            self._some[j] = Nodes.joined(few)
+        return self._some[j]
+
+    def _thinned(self, j: int, every: int) -> Nodes:
+        nodes, part = self.nodes[j], slice(every // 2, None, every)
+        log_mass = nodes.log_mass[part] + math.log(every)
+        return Nodes(math.nan, log_mass, nodes.log_r[part], nodes.slack[part], nodes.drift[part])
+
     def _made(self, j: int) -> Nodes:
-        low, high = self.span(j)
-        width = float(self.windows.width[max(j - 1, 0) : j + 1].min())
-        spacing = min(width / _PER_WIDTH, 0.25 * self.sigma) / _FINER**self.fineness
+        (low, high), spacing = self.span(j), self.spacing(j)
         size = math.ceil((high - low) / spacing)
-        if size > _MOST_NODES:
+        if not 0 < size <= _MOST_NODES:
             raise TooExpensive(f"{size} quadrature nodes")
         y = high - spacing * (np.arange(size) + 0.5)
         rows = Members(np.array([self.rate]), np.array([self.sigma]), np.zeros(1), False)
@@ -168,22 +207,21 @@ class MarkedStep:
 
     def _summed_above(self, backward: bool) -> Above:
         power = 0.0 if backward else 1.0
-        masses, errors, mean, mean_error = [], [], 0.0, 0.0
         missed = np.exp(self.rare_strips.log_missed(power, 0.0, self.spacings))
         missed_mean = np.exp(self.rare_strips.log_missed_mean(power, self.spacings))
-        for nodes in self.nodes[1:]:
-            weight = np.exp(nodes.log_mass + power * nodes.log_r)
-            slack = nodes.slack + power * nodes.drift
-            masses.append(float(weight.sum()))
-            errors.append(UNIT * float(weight @ (slack + _PAIRWISE)))
-            mean += float(weight @ nodes.log_r)
-            mean_error += UNIT * float(weight @ (np.abs(nodes.log_r) * (slack + len(weight)) + nodes.drift))
+        nodes = self.joined(self.last)
+        weight = np.exp(nodes.log_mass + power * nodes.log_r)
+        slack = nodes.slack + power * nodes.drift
+        masses = np.array([each.sum() for each in np.split(weight, self.starts[1:])])
+        errors = UNIT * np.add.reduceat(weight * (slack + _PAIRWISE), self.starts)
+        mean = float(weight @ nodes.log_r)
+        mean_error = UNIT * float(weight @ (np.abs(nodes.log_r) * (slack + len(weight)) + nodes.drift))
         beyond = math.exp(self.log_beyond(power))
-        found = np.array(errors) + missed
+        found = errors + missed
         found[-1] += beyond
         # E[y; y > top] <= (top + sigma) P[y > top] for a normal law, and log r <= s <= y/sigma^2
         mean_error += float(missed_mean.sum()) + 8 * UNIT * abs(mean) + beyond * (self.top + self.sigma) / self.sigma**2
-        return Above(np.array(masses), found, -mean if backward else mean, mean_error)
+        return Above(masses, found, -mean if backward else mean, mean_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,19 +246,18 @@ class MarkedLine:
 
     def bulk(self) -> Sums:
         """M_0 - 1."""
-        step, nodes, t = self.step, self.step.nodes[0], self.t
-        z, log_weight = self._turned_to(nodes)
+        step, nodes, t = self.step, self.step.of(0), self.t
+        z, log_weight, weights = step.bulk_nodes(self.backward)
         point = self.c + 1j * t
         size = np.abs(point)
-        light = np.abs(z) * size[-1] < 1.0
         if len(t) == 1:
-            rest, rounding = _real_rest(np.exp(log_weight), z, nodes.slack, nodes.drift, self.c)
+            rest, rounding = _real_rest(weights, z, nodes.slack, nodes.drift, self.c)
         else:
-            weight = np.exp(log_weight[light])
-            rest, rounding = _light(weight, z[light], nodes.slack[light], nodes.drift[light], point, size)
+            light = np.abs(z) * size[-1] < 1.0
+            rest, rounding = _light(weights[light], z[light], nodes.slack[light], nodes.drift[light], point, size)
         if len(t) > 1 and not np.all(light):
             heavy = ~light
-            weight = np.exp(log_weight[heavy])
+            weight = weights[heavy]
             turned, error = _turned(log_weight[heavy], z[heavy], nodes.slack[heavy], nodes.drift[heavy], self.c, t)
             rest = rest + (turned - weight.sum() - point * (weight @ z[heavy]))
             flat = UNIT * float(weight @ (nodes.slack[heavy] + _PAIRWISE))
@@ -245,25 +282,39 @@ class MarkedLine:
         missed = float(self._missed[j - 1])
         if j == self.step.last:
             missed += math.exp(self.step.log_beyond(self.power)) if self.power <= 1 else math.inf
-        return self._summed(self.step.nodes[j], missed)
+        return self._summed(self.step.of(j), missed)
+
+    def rares(self) -> tuple[Real, Real]:
+        """M_j of all classes j >= 1 at height 0, and their errors."""
+        nodes, starts = self.step.joined(self.step.last), self.step.starts
+        z, log_weight = _turned_to(nodes, self.backward)
+        exponent = log_weight + self.c * z
+        tilted = np.exp(np.minimum(exponent, 700.0))
+        roundings = tilted * (nodes.slack + (len(z) + 32) + 4 * np.abs(exponent) + self.c * nodes.drift)
+        error = UNIT * np.add.reduceat(roundings, starts) + self._missed
+        error[-1] += math.exp(self.step.log_beyond(self.power)) if self.power <= 1 else math.inf
+        return np.add.reduceat(tilted, starts), error
 
     def _summed(self, nodes: Nodes, missed: float) -> Sums:
-        z, log_weight = self._turned_to(nodes)
+        z, log_weight = _turned_to(nodes, self.backward)
         value, error = _turned(log_weight, z, nodes.slack, nodes.drift, self.c, self.t)
         return Sums(value, error + missed)
 
-    def _turned_to(self, nodes: Nodes) -> tuple[Real, Real]:
-        """Z and the log of the weights."""
-        return (-nodes.log_r, nodes.log_mass) if self.backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
+
+def _turned_to(nodes: Nodes, backward: bool) -> tuple[Real, Real]:
+    """Z and the log of the weights."""
+    return (-nodes.log_r, nodes.log_mass) if backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
 
 
 def _real_rest(weight: Real, z: Real, slack: Real, drift: Real, c: float) -> tuple[Complex, Real]:
     """The sum of weight (e^(cZ) - 1 - cZ), and its rounding: |e^u - 1 - u| <= u^2/2 max(1, e^u) and
-    |e^u - 1| <= |u| max(1, e^u)."""
+    |e^u - 1| <= |u| max(1, e^u), which bounds what the difference of e^u - 1 and u loses."""
     u = c * z
-    value = float((weight * exp_minus_1_minus(u)).sum())
-    most = weight * np.exp(np.clip(u, 0.0, 700.0)) * np.abs(u)
-    error = UNIT * float(most @ (0.5 * np.abs(u) * (slack + 160) + c * drift))
+    grown = np.expm1(np.minimum(u, 700.0))
+    value = float((weight * (grown - u)).sum())
+    size = np.abs(u)
+    most = weight * size * (1 + np.maximum(grown, 0.0))
+    error = UNIT * float(most @ (0.5 * size * (slack + 160) + (c * drift + 8)))
     return np.array([complex(value)]), np.array([error])
 
 
@@ -271,12 +322,11 @@ def _light(weight: Real, z: Real, slack: Real, drift: Real, point: Complex, size
     """The sum of weight (e^(zZ) - 1 - zZ) over nodes with |zZ| < 1, by powers of z, and its rounding: with
     |e^u - 1 - u| <= e |u|^2/2 and |e^u - 1| <= e |u|."""
     second = weight * z * z
-    term, moments = second.copy(), []
-    for factorial in _FACTORIALS:
-        moments.append(float(term.sum()) / factorial)
-        term *= z
+    powers = np.empty((_DEGREE - 1, len(z)))
+    powers[0], powers[1:] = second, z
+    moments = np.multiply.accumulate(powers, axis=0).sum(axis=1) / _FACTORIALS
     value = np.zeros_like(point)
-    for moment in reversed(moments):
+    for moment in moments[::-1]:
         value = value * point + moment
     error = 2.72 * size**2 * float(0.5 * second @ (slack + 96) + (weight * np.abs(z)) @ drift)
     return value * point * point, UNIT * error
@@ -292,9 +342,20 @@ def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Re
         return np.array([tilted.sum() + 0j]), UNIT * np.array([flat + c * slope])
     charge(len(z) * (2 * math.sqrt(len(t)) + len(t) / 20))
     block = max(1, math.isqrt(len(t)))
+    rows = -(-len(t) // block)
     width = float(t[1] - t[0])
-    first = tilted * np.exp(1j * np.multiply.outer(t[::block], z))
-    second = np.exp(1j * np.multiply.outer(z, width * np.arange(block)))
-    value = np.matmul(first, second).reshape(-1)[: len(t)]
+    first, second = _turns(block * width * z, rows), _turns(width * z, block)
+    value = np.matmul(tilted * first, second.T).reshape(-1)[: len(t)]
+    flat += 8 * (rows + block) * float(tilted.sum())
     slope = float(tilted @ (drift + 8 * np.abs(z)))
     return value, UNIT * (flat + np.hypot(c, t) * slope)
+
+
+def _turns(angle: Real, count: int) -> Complex:
+    """e^(ik angle) for k < count: products of one, each with a few roundings more, or each by itself where they are
+    many."""
+    if count > _MOST_PRODUCTS:
+        return np.asarray(np.exp(1j * np.multiply.outer(np.arange(count), angle)))
+    turns = np.empty((count, len(angle)), dtype=complex)
+    turns[0], turns[1:] = 1.0, np.cos(angle) + 1j * np.sin(angle)
+    return np.asarray(np.multiply.accumulate(turns, axis=0))

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from privloss.losses.base import PrivacyLoss
 from privloss.numerics.floats import Real
 
-_SIZE = 8192
+_SIZE = 4096
 _NOISE = 1e-14  # of the transform
 
 

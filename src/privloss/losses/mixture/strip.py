@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -104,16 +105,25 @@ class Strips:
         """The same for E[e^(zZ) - 1 - zZ; mark j]: |e^u - 1 - u| <= |u|^2/2 max(1, e^(Re u))."""
         if c == 0 and t == 0:
             return np.full(len(self.log_abs), -np.inf)
-        base, sign = (0.0, -c) if backward else (1.0, c)
-        cells = 2 * self._size() + np.maximum(self._modulus(sign) + t * self.arg[:, :, 1:], 0.0) + self._modulus(base)
-        low = (
-            2 * self._low_size()
-            + np.maximum(self._low_power(sign) + t * self.arg[:, :, :1], 0.0)
-            + self._low_power(base)
-        )
-        end = 2 * self._end_size() + np.maximum(self._end_power(sign), 0.0) + self._end_power(base)
+        sign, (cells, low, end) = (-c, self._rest_backward) if backward else (c, self._rest_forward)
+        cells = cells + np.maximum(self._modulus(sign) + t * self.arg[:, :, 1:], 0.0)
+        low = low + np.maximum(self._low_power(sign) + t * self.arg[:, :, :1], 0.0)
+        end = end + np.maximum(self._end_power(sign), 0.0)
         half_square = 2 * math.log(math.hypot(c, t)) - math.log(2.0)
         return half_square + self._missed(cells, low, end, t, spacing)
+
+    @cached_property
+    def _rest_forward(self) -> tuple[Real, Real, Real]:
+        return self._rest(1.0)
+
+    @cached_property
+    def _rest_backward(self) -> tuple[Real, Real, Real]:
+        return self._rest(0.0)
+
+    def _rest(self, base: float) -> tuple[Real, Real, Real]:
+        """|log r|^2 |r|^base on the cells, below them and at their end."""
+        cells, low = 2 * self._size() + self._modulus(base), 2 * self._low_size() + self._low_power(base)
+        return cells, low, 2 * self._end_size() + self._end_power(base)
 
     def _missed(self, cells: Real, low: Real, end: Real, t: float, spacing: Real) -> Real:
         """The smallest over all angles, from the log of what multiplies |phi w_j| on the cells, below them, and at

@@ -22,6 +22,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr
 
 from privloss.losses.mixture.grid import Grid, Members, majorant, mean_grid
 from privloss.numerics.floats import UNIT, Complex, Real
@@ -30,13 +31,15 @@ from privloss.numerics.stable import log1p_polar, x_minus_log1p
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _DEGREE = 20  # of the polynomial for |zZ| < 1; 2/21! < 1e-19 of the leading term is left out
 _FACTORIALS = np.cumprod(np.arange(1.0, _DEGREE + 1))[1:]  # 2!, 3!, ...
+_PROBABILITY = 4e-12  # relative error of a normal probability of e^-1; its exponent is off by as much of itself
+_LEAST = -650.0  # log of a probability that is surely no denormal number
 
 
 @dataclass(frozen=True)
 class Mean:
     """E[Z] with its error, and Var[Z] to a few digits, per row; they do not depend on z."""
 
-    value: Real
+    value: Real  # without the term (P - Q)[y > trim] of trimmed rows
     error: Real
     variance: Real
 
@@ -69,8 +72,8 @@ def means(rows: Members, log_goal: Real) -> tuple[Mean, Mean]:
     forth = np.where(near, base * (x * log_r - gap), mixed * (log_r - 1.0) + base)
     slack = UNIT * (64 + grid.size + 2 * squared + 4 * np.abs(log_r))
     error = 0.5 * (np.exp(grid.log_strip) + np.exp(grid.log_tail))
-    if rows.log_beyond is not None:
-        error = error + np.exp(rows.log_beyond)
+    if grid.edge is not None:
+        error = error + np.exp(grid.edge.log_mean_error(rows))
     squares, found = log_r * log_r, []
     for term, weight, growth in ((forth, mixed, 1.0), (back, base, 1.25 * (1 + 1 / (1 - rows.q)))):
         value = term.sum(axis=1)
@@ -133,7 +136,7 @@ def read(rows: Members, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Re
     tiny = (np.abs(nodes.z) * farthest < 1.0).all(axis=0)
     light = _Part(nodes, tiny)
     heavy = _Part(nodes, ~tiny)
-    m1 = point * mean.value[:, None] + light.polynomial(point)
+    m1 = point * mean.value[:, None] + light.polynomial(point) - _beyond_trim(rows, point)
     scale = np.zeros_like(c)
     if heavy.z.shape[1]:
         reach = (heavy.log_weight.real + c * heavy.z.real).max(axis=1, keepdims=True)
@@ -150,10 +153,21 @@ def read(rows: Members, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Re
 
 
 def _with_trim(rows: Members, t: Real, log_error: Real) -> Real:
-    """Trimmed rows leave out at most (1 + |w|) P[y > trim], |w| <= 1 + |z|."""
+    """The rounding of `_beyond_trim`, at most 2 (1 + |w|) P[y > trim] times that of a probability, |w| <= 1 + |z|; all
+    of it where probabilities are too small for doubles."""
     if rows.log_beyond is None:
         return log_error
-    return np.asarray(np.logaddexp(log_error, rows.log_beyond[:, None] + np.log(2 + np.hypot(rows.c[:, None], t))))
+    each = np.where(rows.log_beyond > _LEAST, _PROBABILITY * (1 - rows.log_beyond), 1.0)
+    beyond = (rows.log_beyond + np.log(each))[:, None]
+    return np.asarray(np.logaddexp(log_error, beyond + np.log(2 + np.hypot(rows.c[:, None], t))))
+
+
+def _beyond_trim(rows: Members, point: Complex) -> Complex | float:
+    """Q[y > trim] + w (P - Q)[y > trim] with w = z + 1, which trimmed rows do not have (`grid.py`)."""
+    if rows.trim is None:
+        return 0.0
+    plain, shifted = ndtr(-rows.trim / rows.sigma), ndtr((1 - rows.trim) / rows.sigma)
+    return np.asarray(plain[:, None] + (1 + point) * (rows.q * (shifted - plain))[:, None])
 
 
 def _finish_scaled(

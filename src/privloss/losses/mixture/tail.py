@@ -29,7 +29,7 @@ from privloss.numerics.floats import Real, padded_down, padded_up
 _SAFETY = 1e-9  # relative; swallows the rounding of the sums below
 _WIDEST = 2.6  # largest theta_max
 _SCALES = np.array([0.45, 2.0])[None, :, None]  # of the bent curves
-_TOPS = np.array([0.08, 0.2, 0.4, 0.8])[None, :, None]  # of curves through windows
+_TOPS = np.array([0.08, 0.2, 0.45])[None, :, None]  # of curves through windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +191,8 @@ class Decay:
         flat = np.minimum(0.9 * np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST), _TOPS)
         top = np.minimum(np.clip(0.9 * t / self.sigma**2, 1e-300, _WIDEST), _TOPS)
         rise = t * self.odds / (1 + self.sigma**2)
-        bent = [top / np.maximum(rise * scale, 1e-300) for scale in _SCALES[0, :, 0]]
-        return np.concatenate([flat, top, top], axis=1), np.concatenate([np.zeros_like(flat), *bent], axis=1)
+        bent = top / np.maximum(rise * _SCALES[0, -1, 0], 1e-300)
+        return np.concatenate([flat, top], axis=1), np.concatenate([np.zeros_like(flat), bent], axis=1)
 
     def _outside(self, theta: Real, widest: Real, arg: Real, t: float) -> Real:
         """The integral of rho (B - 1) outside the cells, from above; arrays (rows, candidates)."""

@@ -112,13 +112,19 @@ class Cells:
 
     def log_bound(self, lift: Real) -> Real:
         """The sum over windows of log min(e^g Phi(x), 1 + e^g Phi(-x)), g = v^2 / 2 tau^2."""
-        total = np.zeros(np.broadcast_shapes(np.shape(lift), self.far.shape[1:]))
-        for width, far, near in zip(self.width, self.far, self.near, strict=True):
-            growth = 0.5 * (lift / width) ** 2
-            if growth.max() + near.max() < _FAR:  # far below its window: log(1 + e^x) <= e^x
-                total = total + math.exp(_FAR)
-                continue
-            total = total + np.minimum(growth + far, np.logaddexp(0.0, growth + near))
+        most = 0.5 * (float(np.max(lift)) / self.width) ** 2
+        seen = np.flatnonzero(self.near.max(axis=1) + most >= _FAR)
+        # far below its window: log(1 + e^x) <= e^x
+        total = np.full(np.broadcast_shapes(np.shape(lift), self.far.shape[1:]), len(self.width) * math.exp(_FAR))
+        for i in seen if self.far.shape[1] > 1 else ():
+            inside = np.flatnonzero(self.near[i] + most[i] >= _FAR)
+            part = slice(int(inside[0]), int(inside[-1]) + 1)
+            growth = 0.5 * ((lift if np.shape(lift)[-1] == 1 else lift[..., part]) / self.width[i]) ** 2
+            total[..., part] += np.minimum(growth + self.far[i, part], np.logaddexp(0.0, growth + self.near[i, part]))
+        if self.far.shape[1] == 1 and len(seen):
+            growth = 0.5 * np.divide.outer(lift, self.width[seen]) ** 2
+            far, near = self.far[seen, 0], self.near[seen, 0]
+            total += np.minimum(growth + far, np.logaddexp(0.0, growth + near)).sum(axis=-1)
         return total
 
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privloss.numerics.contour.line import Line
+from privloss.numerics.contour.reading import Bounded, Read, Residues, SplitReading, solved
 from privloss.numerics.contour.transform import LineValues, RareLosses, Side, TooExpensive, log_kappa
-from privloss.numerics.floats import Real, padded_up, raised
+from privloss.numerics.floats import Real, raised
 
 _TILTS = 40  # points c tried on either side
 _LEAST, _MOST = 0.4, 200.0  # of c eps
@@ -28,112 +29,13 @@ _IMAGES = math.log(1e-13)
 _MOST_NODES = 30_000
 _FINER = 4  # attempts with more quadrature nodes
 _TALL = 2.0  # nats below delta from which on any tilt will do
-_HEIGHTS = np.geomspace(0.35, 6.0, 20)  # tried, in units of a first guess
+_HEIGHTS = np.geomspace(0.35, 6.0, 12)  # tried, in units of a first guess
+_BEYOND, _STRETCH = 4.0, 1.18  # proofs need more height than the truth: so many nats further down, and beyond
 _STEEP = 40.0  # c times the losses of a class
 _CANCELLING = 0.4  # of a longer period that a nat above delta is worth
 _REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
+_ELSEWHERE, _FAIR = (1.3, 0.8, 1.6), 1e-7  # where else lines are drawn, relative to eps, if the width exceeds this
 _GOOD = 3e-11  # relative error of a line that is worth no finer nodes
-
-
-@dataclass(frozen=True)
-class Sum:
-    """Values of delta(eps) e^-reference and how far the truth may lie above and below; arrays over eps."""
-
-    value: Real
-    above: Real
-    below: Real
-
-
-@dataclass(frozen=True)
-class _Bounded:
-    """A class far below delta: at most kappa(c) e^(K(c) - c eps), nothing from below."""
-
-    c: float
-    log_mgf: float
-    backward: bool
-
-    def read(self, eps: Real, reference: float) -> Sum:
-        at = -eps if self.backward else eps
-        log = (
-            float(log_kappa(np.array(self.c)))
-            + self.log_mgf
-            - self.c * at
-            - reference
-            + (eps if self.backward else 0.0)
-        )
-        most = np.exp(np.minimum(padded_up(log, 1e-12, 1 + np.abs(log) + abs(self.log_mgf)), 700.0))
-        return Sum(np.zeros_like(eps), most, np.zeros_like(eps))
-
-
-@dataclass(frozen=True)
-class _Read:
-    """A class on a line."""
-
-    line: Line
-    backward: bool
-
-    def read(self, eps: Real, reference: float) -> Sum:
-        found = self.line.read(-eps if self.backward else eps)
-        log = found.log_scale - reference + (eps if self.backward else 0.0)
-        scale = np.exp(np.minimum(log, 700.0))
-        rounding = 8e-16 * (4 + np.abs(log) + np.abs(found.log_scale)) * np.abs(found.value)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return Sum(scale * found.value, scale * (found.above + rounding), scale * (found.below + rounding))
-
-
-@dataclass(frozen=True)
-class _Residues:
-    """T_j(0) - e^eps T_j(-1)."""
-
-    here: tuple[float, float]
-    there: tuple[float, float]
-
-    def read(self, eps: Real, reference: float) -> Sum:
-        scale, grown = math.exp(min(-reference, 700.0)), np.exp(eps)
-        middle, off = 0.5 * (self.here[0] + self.here[1]), 0.5 * (self.here[1] - self.here[0])
-        other, other_off = 0.5 * (self.there[0] + self.there[1]), 0.5 * (self.there[1] - self.there[0])
-        error = off + grown * other_off + 1e-15 * (middle + (1 + np.abs(eps)) * grown * other)
-        return Sum(scale * (middle - grown * other), scale * error, scale * error)
-
-
-@dataclass(frozen=True)
-class SplitReading:
-    """All classes; reads many eps near the one it was drawn for."""
-
-    terms: tuple[_Bounded | _Read | _Residues, ...]
-    reference: float
-    eps: float
-    nodes: int
-
-    def read(self, eps: Real) -> Sum:
-        """Each part adds its own; their sum is rounded in both directions."""
-        with np.errstate(all="ignore"):
-            sums = [term.read(eps, self.reference) for term in self.terms]
-            return self._total(sums)
-
-    def _total(self, sums: list[Sum]) -> Sum:
-        value = np.sum([s.value for s in sums], axis=0)
-        rounding = 4e-16 * len(sums) * np.sum([np.abs(s.value) for s in sums], axis=0)
-        above = padded_up(np.sum([s.above for s in sums], axis=0) + rounding, 1e-9)
-        below = padded_up(np.sum([s.below for s in sums], axis=0) + rounding, 1e-9)
-        lost = np.isnan(value)
-        value = np.where(lost, 0.0, value)
-        return Sum(value, *(np.where(lost | np.isnan(end), np.inf, end) for end in (above, below)))
-
-    def log_upper(self, eps: Real) -> Real:
-        found = self.read(eps)
-        with np.errstate(all="ignore"):
-            return _or(self.reference + np.log(np.maximum(found.value + found.above, 0.0)), np.inf)
-
-    def log_lower(self, eps: Real) -> Real:
-        found = self.read(eps)
-        with np.errstate(all="ignore"):
-            return _or(self.reference + np.log(np.maximum(found.value - found.below, 0.0)), -np.inf)
-
-
-def _or(values: Real, otherwise: float) -> Real:
-    """A bound that says nothing in place of nan."""
-    return np.where(np.isnan(values), otherwise, values)
 
 
 def draw(rare: RareLosses, eps: float, log_delta: float) -> SplitReading:
@@ -156,27 +58,27 @@ def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitR
     """`log_delta` is about the log of delta(eps)."""
     tilts = _tilts(forward, backward, eps)
     plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
-    terms: list[_Bounded | _Read | _Residues] = []
+    terms: list[Bounded | Read | Residues] = []
     nodes = 0
     for j in range(forward.classes):
         ahead, back = plans
         if ahead.masses[j] < _NEGLIGIBLE:  # delta is at most the mass: kappa(0) = 1
-            terms.append(_Bounded(0.0, float(forward.log_upper(j, np.zeros(1))[0]), False))
+            terms.append(Bounded(0.0, float(forward.log_upper(j, np.zeros(1))[0]), False))
             continue
         if ahead.negligible(j):
             terms.append(ahead.bounded(j, False))
             continue
         if j and back.negligible(j):
-            terms += [_Residues(forward.mass(j), backward.mass(j)), back.bounded(j, True)]
+            terms += [Residues(forward.mass(j), backward.mass(j)), back.bounded(j, True)]
             continue
         if j == forward.classes - 1:
             raise TooExpensive("the last class falls below eps")
         use_back = j > 0 and back.cost(j) < ahead.cost(j)
         if use_back:
-            terms.append(_Residues(forward.mass(j), backward.mass(j)))
+            terms.append(Residues(forward.mass(j), backward.mass(j)))
         line = (back if use_back else ahead).drawn(j)
         nodes += len(line.t)
-        terms.append(_Read(line, use_back))
+        terms.append(Read(line, use_back))
     return SplitReading(tuple(terms), log_delta, eps, nodes)
 
 
@@ -203,9 +105,9 @@ class _Plan:
     def negligible(self, j: int) -> bool:
         return bool(self.bounds[j].min() < _NEGLIGIBLE)
 
-    def bounded(self, j: int, backward: bool) -> _Bounded:
+    def bounded(self, j: int, backward: bool) -> Bounded:
         c = float(self.tilts[int(np.argmax(self.bounds[j] < _NEGLIGIBLE))])  # the smallest that is enough
-        return _Bounded(c, float(self.side.log_upper(j, np.array([c]))[0]), backward)
+        return Bounded(c, float(self.side.log_upper(j, np.array([c]))[0]), backward)
 
     def cost(self, j: int) -> float:
         """The period, and what must cancel: the integrand over delta at the saddle."""
@@ -291,15 +193,23 @@ class _Plan:
             return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _CUT)
 
         heights = self._first_height(j, i) * _HEIGHTS
-        enough = short(self.side.moduli(j, c, heights), heights) < -0.5
-        t = float(heights[int(np.argmax(enough))] if np.any(enough) else heights[-1])
+        gaps = short(self.side.moduli(j, c, heights), heights) + _BEYOND
+        k = int(np.argmax(gaps < 0)) if np.any(gaps < 0) else len(gaps) - 1
+        t = float(heights[k])
+        if k and gaps[k] < 0 < gaps[k - 1]:
+            t *= float(heights[k - 1] / t) ** (gaps[k] / (gaps[k] - gaps[k - 1]))
+        t *= _STRETCH
         fall = self.side.decay(j, c)
+        before, rise = (0.0, math.inf), 0.0
         for _ in range(32):
             log = fall.log_upper(t)
             gap = float(short(log, t))
             if gap <= 0:
                 return t, log
-            t *= min(max(1.0 + 0.02 * gap, 1.08), 1.7)
+            if before[1] < math.inf:  # a little beyond where the secant vanishes
+                rise = 1.15 * gap * (t / before[0] - 1) / max(before[1] - gap, 1e-9)
+            before = t, gap
+            t *= 1.0 + min(max(rise or 0.03 * gap, 0.06), 0.8)
         raise TooExpensive("the line does not fall")
 
     def _first_height(self, j: int, i: int) -> float:
@@ -315,17 +225,33 @@ class _Plan:
 
 
 def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: float) -> tuple[float, float, SplitReading]:
-    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps."""
-    eps = guess
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps.
+
+    Where some line is poor though eps is known, classes for an eps a little off may have better ones.
+    """
+    eps, lowest, highest = guess, -math.inf, math.inf
+    best: tuple[float, SplitReading] | None = None
+    elsewhere, factor = iter(_ELSEWHERE), 0.0
     for _ in range(_REDRAWN):
-        reading = draw(rare, eps, level[0])
-        lower, upper, root = solved(reading, level)
-        if abs(math.log(root / eps)) < _NEAR and math.isfinite(lower) and math.isfinite(upper):
-            return lower, upper, reading
-        if root == eps:
+        try:
+            reading = draw(rare, eps, level[0])
+        except TooExpensive:
+            if best is None:
+                raise
             break
-        eps = root
-    return lower, upper, reading
+        lower, upper, root = solved(reading, level)
+        lowest, highest = max(lowest, lower), min(highest, upper)
+        if best is None or upper - lower < best[0]:
+            best = upper - lower, reading
+        if not factor and abs(math.log(root / eps)) >= _NEAR:
+            eps = root
+            continue
+        factor = next(elsewhere, 0.0)
+        if not factor or highest - lowest < _FAIR * highest:
+            break
+        eps = factor * root
+    assert best is not None
+    return lowest, highest, best[1]
 
 
 def delta_by_classes(rare: RareLosses, eps: float) -> tuple[tuple[float, float], SplitReading]:
@@ -339,50 +265,3 @@ def delta_by_classes(rare: RareLosses, eps: float) -> tuple[tuple[float, float],
             break
         log_delta = found
     return (float(reading.log_lower(at)[0]), float(reading.log_upper(at)[0])), reading
-
-
-def solved(reading: SplitReading, level: tuple[float, float]) -> tuple[float, float, float]:
-    """(lower, upper, root) with delta(upper) <= delta <= delta(lower), delta known by its `level`, an interval of logs;
-    an end that could not be met is infinite."""
-    root, slope = _root(reading, level[0])
-    found = reading.read(np.array([root]))
-    value = max(float(found.value[0]), 1e-300)
-    up, down = 1.05 * float(found.above[0]) / value / slope, 1.05 * float(found.below[0]) / value / slope
-    least = 4e-16 * root
-    up, down = max(up, least), max(down, least)
-    for _ in range(12):
-        ends = np.array([root + up, max(root - down, 0.0)])
-        high_met = bool(reading.log_upper(ends[:1])[0] <= level[0])
-        low_met = bool(reading.log_lower(ends[1:])[0] >= level[1])
-        if high_met and low_met:
-            break
-        up, down = up if high_met else 3 * up, down if low_met else 3 * down
-    return float(ends[1]) if low_met else -math.inf, float(ends[0]) if high_met else math.inf, root
-
-
-def _root(reading: SplitReading, log_delta: float) -> tuple[float, float]:
-    """Where the value equals delta, and the slope of -log delta there: secant steps, between half and twice the eps
-    that the lines were drawn for."""
-
-    def miss(eps: float) -> float:
-        value = float(reading.read(np.array([eps])).value[0])
-        return reading.reference + math.log(max(value, 1e-300)) - log_delta
-
-    low, high = 0.5 * reading.eps, 2.0 * reading.eps
-    eps = reading.eps
-    here = miss(eps)
-    slope = (here - miss(1.001 * eps)) / (0.001 * eps)
-    for _ in range(40):
-        slope = min(max(slope, 0.05 / eps), 1e4 / eps)
-        low, high = (eps, high) if here > 0 else (low, eps)
-        move = here / slope
-        if abs(move) <= 1e-13 * eps:
-            break
-        new = eps + move
-        if not low < new < high:
-            new = 0.5 * (low + high)
-        there = miss(new)
-        if new != eps and here != there:
-            slope = (here - there) / (new - eps)
-        eps, here = new, there
-    return eps, min(max(slope, 0.05 / eps), 1e4 / eps)

@@ -105,7 +105,8 @@ class Line:
         return constant, 8 * UNIT * (self.c + self.t) * grown
 
     @cached_property
-    def _smooth_kernel(self) -> Complex:
+    def kernel(self) -> Complex:
+        """D/pi |e^(K - K(c))| / (z (z+1)) at each node, the zeroth at half weight."""
         z = self.c + 1j * self.t
         return np.asarray(self._amplitude / (z * (z + 1)), dtype=complex)
 
@@ -120,7 +121,7 @@ class Line:
         if self.lattice is not None:
             return float(self.read(np.array([eps])).log_value()[0])
         angle = self.values.phase - eps * self.t
-        kernel = self._smooth_kernel
+        kernel = self.kernel
         value = float(kernel.real @ np.cos(angle) - kernel.imag @ np.sin(angle))
         return float(self.values.log_modulus[0]) - self.c * eps + math.log(max(value, 1e-300))
 
@@ -134,7 +135,7 @@ class Line:
         turned = np.exp(1j * (self.values.phase - start[:, None] * self.t))
         fixed, per_eps = self._errors
         if self.lattice is None:
-            value = (turned * self._smooth_kernel).real.sum(axis=1)
+            value = (turned * self.kernel).real.sum(axis=1)
             rounding = self._smooth_errors[0] + np.abs(eps) * self._smooth_errors[1]
             tail: Real | float = 1.0
         else:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privloss.numerics.contour.largest import SplitReading
 from privloss.numerics.contour.line import Line
+from privloss.numerics.contour.reading import SplitReading
 from privloss.numerics.floats import Real
 
 _GRID = 48  # points from which roots are interpolated
@@ -38,6 +38,8 @@ def log_bounds(drawn: Line | SplitReading | Silent, eps: Real) -> tuple[Real, Re
     if isinstance(drawn, Line):
         reading = drawn.read(eps)
         return reading.log_lower(), reading.log_upper()
+    if isinstance(drawn, SplitReading):
+        return drawn.log_bounds(eps)
     return drawn.log_lower(eps), drawn.log_upper(eps)
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privloss.numerics.contour.largest import SplitReading, delta_by_classes, epsilon_by_classes
+from privloss.numerics.contour.largest import delta_by_classes, epsilon_by_classes
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
+from privloss.numerics.contour.reading import SplitReading
 from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
@@ -79,7 +80,7 @@ def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur:
         if transform is whole:
             break
         saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
-        if saddle.log_delta > estimate - 20:
+        if saddle.log_delta > estimate - 2:
             break
     line = draw(transform, saddle, eps, tolerance, whole.rare is None or not eps > 0 if blur is None else blur)
     shift = line.lattice.shift if line.lattice is not None else 0.0
