@@ -11,7 +11,7 @@ strip carries below the cells, and what lies before it is at most that; `Strips`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -45,7 +45,9 @@ class SymmetricStep(MarkedStep):
         return SymmetricPair(self.rate, self.sigma, self.two_sided)
 
     def finer(self) -> SymmetricStep:
-        step = replace(self, fineness=self.fineness + 1, _joined={}, _above={})
+        step = SymmetricStep(
+            self.rate, self.sigma, self.windows, self.means, self.top, self.fineness + 1, two_sided=self.two_sided
+        )
         step.__dict__.update(rare_strips=self.rare_strips)
         return step
 
