@@ -130,7 +130,7 @@ def test_any_split_gives_the_same_delta(levels: tuple[float, ...], monkeypatch: 
     loss = ComposedLoss((GaussianMixtureLoss(np.array([1e-3]), np.array([0.8]), np.array([50.0])),))
     assert loss.rare is not None
     eps, log_delta = 0.2157, math.log(1.000084991536e-6)
-    monkeypatch.setattr(type(loss.rare), "_levels", lambda self, at: np.array(levels) * at)
+    monkeypatch.setattr(type(loss.rare), "levels", lambda self, at: np.array(levels) * at)
     reading = draw(loss.rare, eps, log_delta)
     low, high = (float(f(np.array([eps]))[0]) for f in (reading.log_lower, reading.log_upper))
     assert low <= log_delta + 1e-11

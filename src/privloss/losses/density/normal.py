@@ -30,7 +30,7 @@ from scipy.special import log_ndtr, ndtr
 
 from privloss.errors import Unsupported
 from privloss.losses.density.legendre import NODES, log_ends, panels
-from privloss.losses.symmetric.pair import SymmetricPair
+from privloss.losses.symmetric.pair import Split, SymmetricPair
 from privloss.losses.table.hits import Hits
 from privloss.losses.table.table import Density, Error, Profile, Table
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
@@ -322,13 +322,13 @@ class _Mixed:
         smooth = all(pair.folded or pair.hits == pair.other for _, pair in self.parts)
         return smooth and all(table.symmetric for _, table in self.rare)
 
-    def split(self) -> SymmetricPair | None:
+    def split(self) -> Split | None:
         """One symmetric pair with hits at one distance."""
         (weight, pair), *others = self.parts
         if others or self.rare or weight != 1 or len(pair.hits) != 1 or not (pair.folded or pair.hits == pair.other):
             return None
         ((rate, slope),) = pair.hits
-        return SymmetricPair(rate, 1 / slope, not pair.folded) if 0 < rate < 1 else None
+        return Split(((1.0, SymmetricPair(rate, 1 / slope, not pair.folded)),)) if 0 < rate < 1 else None
 
     def rho(self) -> float:
         """zCDP of the two components farthest apart."""

@@ -46,7 +46,7 @@ class Side:
 
     @property
     def reaches_up(self) -> bool:
-        return self.backward
+        return self.backward and all(step.one_sided for step in self.steps)
 
     def finer(self) -> Side:
         return replace(self, steps=tuple(step.finer() for step in self.steps))  # bounds at real points stay

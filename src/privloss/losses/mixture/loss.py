@@ -73,8 +73,8 @@ class GaussianMixtureLoss(PrivacyLoss):
 
     def reversed(self) -> GaussianMixtureLoss:
         other = GaussianMixtureLoss(self.rate, self.sigma, self.count, not self.flipped)
-        if self.trim is None and "_means" in self.__dict__:  # both were found together
-            other.__dict__["_means"] = self._means
+        if self.trim is None and "means" in self.__dict__:  # both were found together
+            other.__dict__["means"] = self.means
         return other
 
     @property
@@ -128,7 +128,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     def rare_losses(self, rest: PrivacyLoss | None) -> RareLosses | None:
         if self.trim is not None or len(self.rate) > _MOST_KINDS:
             return None
-        return RareLosses(self.rate, self.sigma, self.count, self._means, rest, self.flipped)
+        return RareLosses(self.rate, self.sigma, self.count, self.means, rest, self.flipped)
 
     def unsampled(self) -> GaussianLoss:
         return GaussianLoss(raised(float((self.count / self.sigma**2).sum()), 8 + len(self.rate)))
@@ -192,13 +192,13 @@ class GaussianMixtureLoss(PrivacyLoss):
         return _Vertical(self, c)
 
     @cached_property
-    def _means(self) -> tuple[Mean, Mean]:
+    def means(self) -> tuple[Mean, Mean]:
         rows = Members(self.rate, self.sigma, np.zeros_like(self.rate), False, self.trim, self.log_beyond)
         return means(rows, np.log(1e-16 / self.count))
 
     @property
     def _mean(self) -> Mean:
-        return self._means[1 if self.flipped else 0]
+        return self.means[1 if self.flipped else 0]
 
     def moments(self, c: float) -> tuple[float, float, float]:
         mean = self._mean

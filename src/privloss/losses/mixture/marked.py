@@ -107,6 +107,11 @@ class MarkedStep:
     def last(self) -> int:
         return self.windows.count
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether losses are large in one direction only."""
+        return True
+
     def finer(self) -> MarkedStep:
         """The same with more nodes."""
         step = MarkedStep(self.rate, self.sigma, self.windows, self.means, self.top, self.fineness + 1)

@@ -57,7 +57,7 @@ class RareLosses:
 
     def sides(self, eps: float, log_delta: float) -> tuple[Side, Side]:
         """All classes, forward and backward, for reading near eps."""
-        levels = self._levels(eps)
+        levels = self.levels(eps)
         steps = []
         for i, (rate, sigma, count) in enumerate(zip(self.rates, self.sigmas, self.counts, strict=True)):
             windows = at_losses(float(rate), float(sigma), levels)
@@ -75,7 +75,7 @@ class RareLosses:
         kinds, there = tuple(steps), self.flipped
         return Side(kinds, self.counts, self.rest, there, levels), Side(kinds, self.counts, back, not there, levels)
 
-    def _levels(self, eps: float) -> Real:
+    def levels(self, eps: float) -> Real:
         """Losses at the centres of the windows, from the bulk to well above eps."""
         bulk = self._bulk(eps)
         lowest = max(_BULK * bulk, _LOWEST * eps)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import betainc
 
@@ -14,11 +16,14 @@ from privloss.losses.mixture.loss import GaussianMixtureLoss
 from privloss.losses.samplers.poisson import poisson, two_sided
 from privloss.losses.samplers.setting import Setting, distance_text
 from privloss.losses.step import Step
+from privloss.losses.symmetric.pair import HitPair, Split, SymmetricPair
 from privloss.losses.table.hits import hit_table
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.symmetric import fold
+from privloss.numerics.floats import lowered, raised
 
 _MOST_SUMMED = 1_000_000
+_MOST_CUT = 20_000
 
 
 def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -> Step:
@@ -53,12 +58,22 @@ def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -
         table = table if at.adjacency == ADD_REMOVE else fold(table)
         usual = NormalPair(((sampled, add),), ((sampled, add),) if mirrored else ())
         lost = rate - sampled
-        bound = TableLoss.one(normal_table([(max(1 - over - lost, 1e-300), usual)], [(over, table)], lost))
+        row = normal_table([(max(1 - over - lost, 1e-300), usual)], [(over, table)], lost)
+        bound = TableLoss.one(replace(row, split=_split(rate, over, 1 / add, 1 / s, at.adjacency)))
     below = _attained(_kept(n, rate, most), add, mirrored)
     found = Step(
         (theorem,), (about,), bound, mirrored=mirrored or s > FURTHEST, attained=(below,), without_sampler=plain
     )
     return at.with_null(step, found)
+
+
+def _split(rate: float, over: float, sigma: float, replaced: float, adjacency: str) -> Split | None:
+    """Both cases as exact pairs."""
+    if not (rate < 1 and over < 1):
+        return None
+    usual = SymmetricPair(rate, sigma, True) if adjacency == REPLACE_ONE else HitPair(rate, sigma)
+    other = HitPair(rate, replaced) if adjacency == ADD_REMOVE else SymmetricPair(rate, replaced, False)
+    return Split(((1 - over, usual), (over, other)))
 
 
 def _attained(kept: float, add: float, mirrored: bool) -> PrivacyLoss | None:
@@ -72,9 +87,16 @@ def _attained(kept: float, add: float, mirrored: bool) -> PrivacyLoss | None:
 
 
 def _kept(n: int, rate: float, most: int) -> float:
-    """The probability that a record is in the batch, rounded down: E[min(Bin(n, q), most)]/n."""
+    """The probability that a record is in the batch, rounded down: E[min(Bin(n, q), most)]/n, or q less what is cut off,
+    E[(Bin(n, q) - most)_+]/n, whichever loses less to rounding."""
     most = min(most, n)
     if most > _MOST_SUMMED:
         return 0.0
     k = np.arange(1, most + 1)  # P[Bin(n, q) >= k] is a beta function, also for n beyond whole numbers of 32 bits
-    return max(min(float(betainc(k, n - k + 1, rate).sum()) / n, rate) * (1 - 1e-6), 0.0)
+    kept = max(min(float(betainc(k, n - k + 1, rate).sum()) / n, rate) * (1 - 1e-6), 0.0)
+    last = min(n, most + _MOST_CUT)
+    k = np.arange(most + 1, last + 1)
+    cut = float(betainc(k, n - k + 1, rate).sum()) if len(k) else 0.0
+    if last < n:  # P[Bin >= k] falls with k
+        cut += (n - last) * float(betainc(last + 1, n - last, rate))
+    return max(kept, lowered(rate - raised(cut / n * (1 + 1e-6), 4), 4))

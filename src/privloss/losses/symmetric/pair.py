@@ -22,6 +22,14 @@ from privloss.numerics.stable import log_sampled
 
 
 @dataclass(frozen=True)
+class HitPair:
+    """(1-q) N(0) + q N(1) against N(0), noise of scale sigma: not symmetric."""
+
+    rate: float
+    sigma: float
+
+
+@dataclass(frozen=True)
 class SymmetricPair:
     """One kind of step."""
 
@@ -51,3 +59,28 @@ class SymmetricPair:
         if not self.two_sided:
             return a, np.zeros_like(a)
         return a, np.conj(complex_log_ratio(q, -(y + 0.5) / self.sigma**2, theta))
+
+
+Pair = HitPair | SymmetricPair
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a row stands for, if it can be split by the largest loss: pairs with weights that add up to 1, which of them
+    it is being public; P against Q or, `turned`, Q against P."""
+
+    pairs: tuple[tuple[float, Pair], ...]
+    turned: bool = False
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether losses are large in one direction only."""
+        return all(isinstance(pair, HitPair) for _, pair in self.pairs)
+
+    def reversed(self) -> Split:
+        return Split(self.pairs, not self.turned)
+
+    @property
+    def main(self) -> Pair:
+        """The pair with the largest weight."""
+        return max(self.pairs, key=lambda member: member[0])[1]

@@ -44,6 +44,10 @@ class SymmetricStep(MarkedStep):
     def pair(self) -> SymmetricPair:
         return SymmetricPair(self.rate, self.sigma, self.two_sided)
 
+    @property
+    def one_sided(self) -> bool:
+        return False
+
     def finer(self) -> SymmetricStep:
         step = SymmetricStep(
             self.rate, self.sigma, self.windows, self.means, self.top, self.fineness + 1, two_sided=self.two_sided

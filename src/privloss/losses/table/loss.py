@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from privloss.losses.base import Concentration, PrivacyLoss
-from privloss.losses.symmetric.rare import SymmetricRare
+from privloss.losses.symmetric.rare import PairedRare
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.sparse import fall_below
@@ -120,7 +120,7 @@ class TableLoss(PrivacyLoss):
             return None
         if others:
             rest = TableLoss(tuple(r for r, _ in others), np.array([n for _, n in others]))
-        return SymmetricRare(tuple(p for p, _ in pairs), np.array([n for _, n in pairs]), rest)
+        return PairedRare(tuple(p for p, _ in pairs), np.array([n for _, n in pairs]), rest)
 
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self, c)

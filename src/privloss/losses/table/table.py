@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.losses.symmetric.pair import SymmetricPair
+from privloss.losses.symmetric.pair import Split
 from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
 from privloss.numerics.work import charge
@@ -109,7 +109,7 @@ class Table:
     absolute: float = 0.0  # roundings in the values that do not shrink with them
     symmetric: bool = False  # the same law in both directions
     exact: bool = False  # made of doubles that sum to one: delta, back and a loss of 0 are what they say
-    split: SymmetricPair | None = None  # the pair that this is, if it can be split by the largest loss
+    split: Split | None = None  # the pairs that this is, or is above, if they can be split by the largest loss
 
     @property
     def largest(self) -> float:
@@ -158,6 +158,7 @@ class Table:
             self.rho,
             self.absolute,
             exact=self.exact,
+            split=None if self.split is None else self.split.reversed(),
         )
 
     def fade(self, c: float) -> tuple[float, float] | None:

@@ -119,7 +119,8 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         lower, upper, classes = epsilon_by_classes(transform.rare, level, rough)
         if found is not None:
             lower, upper = max(lower, found.lower), min(upper, found.upper)
-        found = Solved(lower, upper, None, classes)
+        # classes may be those of a pair below the one on the line, whose own lower end then says nothing
+        found = Solved(min(lower, upper), upper, None, classes)
         if upper - lower < _POOR * upper:
             return found
     last = _on_one_line(transform, level, tolerance, start)
