@@ -38,8 +38,11 @@ def log_hockey_stick(eps: float, mu: float) -> tuple[float, float, float]:
         log_value = -math.inf
         if gap > 0:
             log_value = -0.5 * a * a - _LOG_ROOT_2PI + math.log(gap)
-            # erfcx and the products: 16 units of R(a); |R'| <= 4 for a >= -1, so `shift` costs at most 8 shift
-            relative = (abs(a) + 1) * shift + (8 * shift + 16 * UNIT * _mills(a)) / gap + 4 * UNIT * abs(log_value)
+            # erfcx and the products: 16 units of R(a); R' = xR - 1 rises, is -4.48 at -1 and, by R >= x/(x^2+1), at
+            # least -1/(1+x^2) for x > 0; where a `shift` might double that, the first term is too large to be of use
+            slope = 4.5 if a < 0 else 2 / (1 + a * a)
+            relative = (abs(a) + 1) * shift + (2 * slope * shift + 16 * UNIT * _mills(a)) / gap
+            relative += 4 * UNIT * abs(log_value)
     if not relative < 0.5:
         return -math.inf, 0.0, math.inf
     return log_value - 2 * relative, min(log_value + 2 * relative, 0.0), relative

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from scipy.optimize import brentq
 
@@ -20,10 +21,11 @@ def decreasing_root(bounds: LogBounds, level: tuple[float, float], start: float)
     (3.0, 3.0)
     """
     low_level, high_level = level
-    upper = _first_sure(lambda x: bounds(x)[1] - low_level, start)
+    known = cache(bounds)  # both ends are asked for at the same points
+    upper = _first_sure(lambda x: known(x)[1] - low_level, start)
     if upper in (0.0, math.inf):
-        return (0.0 if upper == 0 else _last_sure(lambda x: bounds(x)[0] - high_level, 1e300)), upper
-    return _last_sure(lambda x: bounds(x)[0] - high_level, upper), upper
+        return (0.0 if upper == 0 else _last_sure(lambda x: known(x)[0] - high_level, 1e300)), upper
+    return _last_sure(lambda x: known(x)[0] - high_level, upper), upper
 
 
 def _first_sure(excess: Callable[[float], float], start: float) -> float:
