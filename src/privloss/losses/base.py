@@ -35,6 +35,7 @@ class Concentration:
     limit: float = 0.0  # approached or attained somewhere
     bound: float = 0.0  # only bounded by this
     searched: PrivacyLoss | None = None  # the rest, with a largest loss: to be searched
+    falls: bool = False  # for what is to be searched the ratio falls in t, from the mean loss on
 
 
 class PrivacyLoss(ABC):

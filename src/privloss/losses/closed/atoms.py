@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.losses.base import PrivacyLoss, columns
+from privloss.losses.base import Concentration, PrivacyLoss, columns
 from privloss.losses.table.build import symmetric_response
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Table
@@ -102,6 +102,11 @@ class AtomsLoss(PrivacyLoss):
             plain = bool(np.all(self.others == 0))
             return Lattice(float(self.eps[0]), 2, int(self.count.sum()) % 2) if plain else Lattice(self.eps[0], 1, 0)
         return common_lattice(self.lattice_steps())
+
+    def concentration(self) -> Concentration:
+        """As for Laplace noise: in u = (z + 1/2)^2 M is proportional to cosh(eps sqrt(u)) + others e^(-eps/2)/2, whose
+        zeros are all negative if that constant is at most 1. K(t)/(t(t+1)) then falls."""
+        return Concentration(searched=self, falls=bool(np.all(self.others * np.exp(-0.5 * self.eps) < 2 - 1e-9)))
 
     def lattice_steps(self) -> list[Steps]:
         """The losses of each row and how often it runs."""
