@@ -47,6 +47,12 @@ class ComposedLoss(PrivacyLoss):
         return own or self._enumerated is not None or self._halves is not None
 
     @property
+    def closed_is_dear(self) -> bool:
+        """Whether the closed form is a sum over two halves, with up to a hundred thousand terms each."""
+        own = len(self.parts) == 1 and self.parts[0].solved_by_closed_form
+        return not own and self._enumerated is None and self._halves is not None
+
+    @property
     def closed_from(self) -> float:
         """The least eps that a closed form answers."""
         return self._halves.least if self._halves is not None else 0.0
