@@ -18,7 +18,8 @@ def decreasing_root(
     """(lower, upper) around the x >= 0 where a decreasing function meets a level, both known as intervals of logs.
 
     `bounds(x)` = (log lower, log upper) of the function at x; `level` the same for the level. Returns upper with
-    f(upper) <= level for certain, and lower with f(lower) >= level for certain, or 0. `rough` is a relative distance between them that is good enough.
+    f(upper) <= level for certain, and lower with f(lower) >= level for certain, or 0.
+    `rough` is a relative distance between them that is good enough.
 
     >>> decreasing_root(lambda x: (-x, -x), (-3.0, -3.0), 1.0)
     (3.0, 3.0)

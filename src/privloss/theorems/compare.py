@@ -94,7 +94,7 @@ class _Facts:
     delta: float
     tolerance: float = DEFAULT_TOLERANCE
     shares: tuple[float, ...] = _SHARES
-    seen: dict[Any, Any] = field(default_factory=dict)  # what was asked, by share and by mechanism
+    seen: dict[Any, Any] = field(default_factory=dict)  # what was asked, by mechanism and by share
     best: dict[Any, float] = field(default_factory=dict)  # the share that was best, by route
 
     @cached_property
@@ -123,6 +123,7 @@ class _Facts:
         if left <= 0:
             return [math.inf], [0.0]
         each = left / math.fsum(self.counts) * (1 - 1e-15)
+        self.seen[ask.__name__, share] = None  # the steps have been asked
         found = [self.once(ask, m, d + each) for (m, _), d in zip(self.plan.steps, own, strict=True)]
         return [e for e, _ in found], [d for _, d in found]
 
@@ -231,6 +232,7 @@ def _amplified(f: _Facts) -> float:
 
 
 _THROUGH_AMPLIFICATION = _from_steps(_ADVANCED, "amplified")
+_amplified.__dict__["key"] = _THROUGH_AMPLIFICATION.__dict__["key"]
 
 
 def _zcdp(form: str) -> Route:
@@ -290,7 +292,8 @@ class _Prices:
     """For each bound the factor of noise at which it meets the truth, to about four digits.
 
     Facts are kept by factor, and each search starts from factors that others have asked at, so that bounds that ask the
-    same of the steps ask once. Only one split of delta is followed, the best one; at the end its neighbours are looked at.
+    same of the steps ask once. Only one split of delta is followed, the best one; at the end its neighbours are looked
+    at.
     """
 
     plan: Plan
@@ -306,13 +309,14 @@ class _Prices:
             self.facts[key] = _Facts(louder, self.delta, _ROUGHLY, shares, same[0] if same else {})
         return self.facts[key]
 
-    def _tried(self, shares: tuple[float, ...], near: float) -> list[float]:
+    def _tried(self, ask: str, share: float | None, near: float) -> list[float]:
         """Where the steps have answered already, next to a guess."""
-        known = {x for x, asked in self.facts if set(shares) <= set(asked)}
+        every = self.facts.items()
+        known = {x for (x, shares), f in every if (shares == _SHARES if share is None else (ask, share) in f.seen)}
         return sorted(known, key=lambda x: abs(x - near))[:_NEAR]
 
     def of(self, route: Route, here: _Facts, value: float) -> float | None:
-        key, limit = getattr(route, "key", (_ADVANCED, "amplified")), math.log(_MOST_NOISE)
+        key, limit = getattr(route, "key", (None, "")), math.log(_MOST_NOISE)
         share, start = here.best.get(key), math.log(value / self.truth)
         found = start
         for _ in range(len(_SHARES)):
@@ -322,7 +326,7 @@ class _Prices:
                 value = _value(route, self.at(x, shares))
                 return min(math.log(max(value, 1e-300) / self.truth) - 1e-9, _FAR)
 
-            crossed = _crossing(excess, start - 1e-9, self._tried(shares, found), limit)
+            crossed = _crossing(excess, start - 1e-9, self._tried(key[1], share, found), limit)
             if crossed is None:
                 return None
             found = limit = crossed
