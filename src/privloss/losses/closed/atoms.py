@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.losses.base import Concentration, PrivacyLoss, columns
+from privloss.losses.base import Concentration, PrivacyLoss, columns, on_axis
 from privloss.losses.table.build import symmetric_response
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Table
@@ -142,6 +142,11 @@ class AtomsLoss(PrivacyLoss):
         lost = np.log1p(-self.delta)[:, None]
         sizes = self.count @ (np.abs(re) + np.abs(lost))
         return np.asarray(raised(self.count @ (re + error + lost), 4 + 2 * len(self.eps), sizes))
+
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        re, im, error = _k(self.eps, self.others, c + 0j)
+        lost = np.log1p(-self.delta)[:, None]
+        return on_axis((re + lost, im, error + 8 * UNIT * (np.abs(re) - lost)), self.count)
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One use, without the mass at infinity."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privloss.losses.base import Concentration, PrivacyLoss, columns
+from privloss.losses.base import Concentration, PrivacyLoss, columns, on_axis
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real, log_lowered, log_raised, lowered, padded_up, raised, widened
@@ -77,6 +77,9 @@ class LaplaceLoss(PrivacyLoss):
     def log_mgf_upper(self, c: Real) -> Real:
         re, _, error = _k(self.lam, c + 0j)
         return np.asarray(raised(self.count @ (re + error), 2 * len(self.lam), self.count @ np.abs(re)))
+
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        return on_axis(_k(self.lam, c + 0j), self.count)
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below; a few: `laplace_sums`."""
