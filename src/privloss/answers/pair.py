@@ -254,6 +254,9 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bo
     else:
         try:
             logs, method, notes = _delta_on_a_line(loss, eps, tolerance)
+            if not logs[1] - logs[0] <= _POOR:  # far out, where a line says little
+                wide = _wide_delta(loss, eps)
+                logs, method = (max(logs[0], wide[0]), min(logs[1], wide[1])), f"{method}; {WIDE}"
         except TooExpensive:
             logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
     return Bound(*with_infinite(loss, logs), method, notes)

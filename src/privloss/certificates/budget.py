@@ -23,6 +23,7 @@ from typing import Any
 
 from flint import acb, arb, ctx
 
+_FEW_BITS = 1024  # up to which nodes of a quadrature cost little
 DEFAULT_WORK = 10_000_000  # evaluations: about ten seconds of one idle core
 _left: ContextVar[float] = ContextVar("left", default=float("inf"))
 
@@ -68,6 +69,7 @@ def integral(integrand: Callable[[acb, bool], acb], low: arb, high: arb, cost: f
         return integrand(x, analytic)
 
     bits = int(ctx.prec)
+    charge(0.1 * max(bits - _FEW_BITS, 0) ** 2, exact=True)  # for the nodes themselves
     affordable = min(_left.get() / (cost * _weight(bits)), 1000 * bits + bits**2)  # the latter is FLINT's own limit
     found = acb.integral(charged, low, high, eval_limit=int(affordable) + 2)
     if over:

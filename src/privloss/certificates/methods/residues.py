@@ -22,7 +22,7 @@ def by_residues(steps: Steps, use: Use) -> DeltaBounds:
     (e, up, height), orders = pair.laplace, min(whole(use, "most", 1000), k)
     down = up * (-e).exp()
     atoms, density = acb_poly([down, up]), acb_poly([-height * (-e / 2).exp(), height * (e / 2).exp()])
-    charge(12 * (k + orders) * (orders + 1))
+    charge(12 * (k + orders) * (orders + 1) + 0.004 * k * k)  # a power of degree k, whose terms differ widely
     # the chance that more than `most` of the losses come from the density is left to the upper end
     share = 1 - up - down
     rest = 1 - sum((math.comb(k, m) * share**m * (1 - share) ** (k - m) for m in range(orders + 1)), arb(0))
