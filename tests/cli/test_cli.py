@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import privloss as pl
 from privloss import Ledger, Plan, __version__
 
 SGD = ["--noise-multiplier", "1.1", "--sample-rate", "0.01", "--steps", "10000"]
@@ -295,19 +296,75 @@ def test_sizes_and_epochs_are_echoed() -> None:
 
 
 def test_a_progress_bar_appears_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    from privloss.cli import theorems
+    from privloss.cli import progress
 
     monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, says rich
-    with theorems.progress_bar("quick") as bar:
+    with progress.progress_bar("quick") as bar:
         bar.step(1, 2)
-        assert not bar.live.is_started
-    monkeypatch.setattr(theorems, "_PATIENCE", 0.0)
-    with theorems.progress_bar("slow") as bar:
+        assert not bar.shown
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    with progress.progress_bar("slow") as bar:
         bar.timer.join()
-        assert bar.live.is_started
-    assert not bar.live.is_started
+        assert bar.shown
+        bar.step(1, 2)
+        assert bar.count == (1, 2)
     monkeypatch.delenv("FORCE_COLOR")
     monkeypatch.setenv("TERM", "dumb")
-    with theorems.progress_bar("no terminal") as bar:
+    with progress.progress_bar("no terminal") as bar:
         bar.step(1, 2)
-        assert not bar.live.is_started
+    assert not bar.shown
+
+
+COMMANDS = {
+    "epsilon": ("--noise-multiplier", "1.1", "--delta", "1e-6"),
+    "delta": ("--noise-multiplier", "1.1", "--epsilon", "1"),
+    "explain": ("--noise-multiplier", "1.1", "--delta", "1e-6"),
+    "calibrate": ("--target-epsilon", "1", "--delta", "1e-6"),
+    "compare": ("--noise-multiplier", "9", "--delta", "1e-6"),
+    "allocate": ("--target-epsilon", "1", "--delta", "1e-6", "--weights", "1,2"),
+    "sweep": ("--noise-multiplier", "1,2", "--delta", "1e-6"),
+    "certify": ("--noise-multiplier", "1.1", "--delta", "1e-6"),
+    "verify": ("cert.json",),
+    "selfcheck": ("--settings", "1"),
+    "ledger": ("verify", "--db", "ledger.db"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_bar_that_is_gone_before_it_prints(
+    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bar is there before the command runs (here: after no time at all), and nothing is printed beneath it."""
+    from privloss.cli import progress
+    from privloss.cli.main import app, main
+
+    monkeypatch.chdir(tmp_path)
+    certificate = pl.certify(pl.Gaussian(1.1) * 1, delta=1e-6)
+    certificate.save(tmp_path / "cert.json")
+    pl.Ledger.create("ledger.db").close()
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    seen: list[progress.Bar] = []
+    real = progress.Bar._show
+
+    def shown(bar: progress.Bar) -> None:
+        real(bar)
+        seen.append(bar)
+
+    monkeypatch.setattr(progress.Bar, "_show", shown)
+    begin = app.__call__
+
+    def after_the_bar(*given: object, **more: object) -> object:
+        progress._current[-1].timer.join()
+        assert progress._current[-1].shown
+        return begin(*given, **more)
+
+    monkeypatch.setattr("privloss.cli.main.app", after_the_bar)
+    with pytest.raises(SystemExit):
+        main([command, *COMMANDS[command]])
+    out, err = capsys.readouterr()
+    assert seen
+    assert out
+    assert "\x1b[?25l" not in out  # the bar never reaches standard output
+    assert "\x1b[?25l" in err
+    assert progress._current == []

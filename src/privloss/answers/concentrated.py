@@ -1,8 +1,8 @@
 """The least rho for which a plan is rho-zCDP: the supremum over t > 0 of K(t)/(t(t+1)), both directions.
 
 - Gaussian steps attain mu^2/2 at every t; sampled Gaussians approach theirs as t grows (`concentration` of each loss).
-- Bounded losses (Laplace, randomised response): branch and bound over t, on cells where K lies below its chord; the
-  limit t -> 0 is the mean loss.
+- Laplace noise and randomised response: the ratio falls in t, and its limit t -> 0 is the mean loss (`concentration`).
+- Other bounded losses: branch and bound over t, on cells where K lies below its chord.
 
 The supremum of a sum lies between its largest value found and the sum of the suprema.
 """
@@ -69,7 +69,11 @@ def _rho_bounds(loss: ComposedLoss) -> tuple[float, float]:
     """(lower, upper) for the supremum over t of K(t)/(t(t+1)): what the parts declare, and a search over the rest."""
     known = [part.concentration() for part in loss.parts]
     searched = [k.searched for k in known if k.searched is not None]
-    found = _bounded(ComposedLoss(tuple(searched))) if searched else (0.0, 0.0)
+    falls = all(k.falls for k in known if k.searched is not None)  # so does a sum of such
+    found = (0.0, 0.0)
+    if searched:
+        rest = ComposedLoss(tuple(searched))
+        found = rest.mean_bounds() if falls else _bounded(rest)
     everywhere, limit = math.fsum(k.everywhere for k in known), math.fsum(k.limit for k in known)
     units = 16 + len(loss.parts)
     # what is attained at every t adds to the rest; suprema at different t do not add

@@ -34,6 +34,7 @@ TRIVIAL = "definition"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
+_COARSE = 1e-5  # tolerance from which a short blurred line is better than a long sum
 _NOTHING = 1e-12  # an epsilon that is not worth sharpening
 _COARSER = (1e-6, 1e-4, 1e-2)
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
@@ -71,6 +72,9 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
     """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
     if math.isinf(level[0]):
         return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
+    rough = _roughly(loss, level, tolerance) if tolerance >= _COARSE else None
+    if rough is not None:
+        return rough, None
     closed = _closed_epsilon(loss, level) if _in_closed_form(loss, level) else None
     if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
@@ -88,6 +92,21 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
     if answer.relative_width > _POOR:
         return _intersection(answer, _last_resort(loss, level, tolerance)), solved
     return answer, solved
+
+
+def _roughly(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
+    """A few digits at little cost: a short blurred line instead of a long sum, a few points of a closed form instead of
+    a line; None where neither is there, or good enough."""
+    found: Bound | None = None
+    if loss.closed_is_dear:
+        with contextlib.suppress(TooExpensive):
+            solved = epsilon_bounds(loss, level, tolerance)
+            found = _read_off(solved) if solved.line is not None else None
+    elif len(loss.parts) == 1:
+        start = _near(loss, level)
+        if loss.hockey_stick(start) is not None:
+            found = _closed_epsilon(loss, level, 0.25 * tolerance, start)
+    return found if found is not None and found.relative_width <= tolerance else None
 
 
 def _in_closed_form(loss: ComposedLoss, level: tuple[float, float]) -> bool:
@@ -153,12 +172,22 @@ def _intersection(first: Bound, second: Bound) -> Bound:
     return Bound(lower, upper, method, tuple(dict.fromkeys(first.notes + second.notes)))
 
 
-def _closed_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
+def _near(loss: ComposedLoss, level: tuple[float, float]) -> float:
+    """About where epsilon would be if the loss were normal, and not beyond its largest value."""
+    _, mean, variance = loss.moments(0.0)
+    guess = mean + math.sqrt(max(variance, 0.0) * max(-2 * level[0], 1.0))
+    return max(min(guess, loss.largest), 1e-300)
+
+
+def _closed_epsilon(
+    loss: ComposedLoss, level: tuple[float, float], rough: float = 0.0, start: float | None = None
+) -> Bound:
     def bounds(eps: float) -> tuple[float, float]:
         return loss.hockey_stick(eps) or (-math.inf, 0.0)
 
-    start = loss.largest if math.isfinite(loss.largest) else 1.0
-    lower, upper = decreasing_root(bounds, level, max(start, 1e-300))
+    if start is None:
+        start = max(loss.largest if math.isfinite(loss.largest) else 1.0, 1e-300)
+    lower, upper = decreasing_root(bounds, level, start, rough)
     return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), CLOSED)
 
 
@@ -225,6 +254,9 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bo
     else:
         try:
             logs, method, notes = _delta_on_a_line(loss, eps, tolerance)
+            if not logs[1] - logs[0] <= _POOR:  # far out, where a line says little
+                wide = _wide_delta(loss, eps)
+                logs, method = (max(logs[0], wide[0]), min(logs[1], wide[1])), f"{method}; {WIDE}"
         except TooExpensive:
             logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
     return Bound(*with_infinite(loss, logs), method, notes)

@@ -30,23 +30,18 @@ def directions(loss: ComposedLoss) -> list[ComposedLoss]:
     return [loss] if loss.symmetric else [loss, loss.reversed()]
 
 
-def log_mgf_bounds(loss: ComposedLoss, c: float) -> tuple[float, float]:
-    """An interval for K(c), c > 0 (without the mass at infinity)."""
+def log_mgf_bounds(loss: ComposedLoss, c: Real) -> tuple[Real, Real]:
+    """Intervals for K at points c > 0 (nothing has infinite loss: K >= 0)."""
     if not loss.parts:
-        return 0.0, 0.0
-    low, high = 0.0, math.inf
-    try:
-        at = loss.vertical(c).line(np.zeros(1), 1e-14)
-        value, error = float(at.log_modulus[0]), float(at.error[0])
-        low, high = value - 2 * error if error < 0.5 else 0.0, value + error
-    except TooExpensive:
-        pass
-    if (
-        math.isinf(high) or high - low > 1e-11 * high
-    ):  # far out, where one term is all, two inequalities are sharper than quadrature
-        low = max(low, loss.log_mgf_simple_lower(c))
-        high = min(high, float(loss.log_mgf_simple_upper(np.array([c]))[0]))
-    return min(low, high), high
+        return np.zeros_like(c), np.zeros_like(c)
+    low, high = loss.log_mgf_bounds(c, 1e-14)
+    low = np.maximum(low, 0.0)
+    # far out, where one term is all, two inequalities are sharper than quadrature
+    wide = ~(high - low <= 1e-11 * high)
+    if np.any(wide):
+        low[wide] = np.maximum(low[wide], [loss.log_mgf_simple_lower(float(point)) for point in c[wide]])
+        high[wide] = np.fmin(high[wide], loss.log_mgf_simple_upper(c[wide]))
+    return np.minimum(low, high), high
 
 
 def rdp(plan: Plan, alpha: Any, *, adjacency: str | None = None) -> Bound | Bounds:
@@ -59,7 +54,7 @@ def rdp(plan: Plan, alpha: Any, *, adjacency: str | None = None) -> Bound | Boun
     orders = [_order(f"alpha[{i}]", a) for i, a in enumerate(alpha)]
     if not orders:
         raise InvalidInput(f"alpha = {alpha!r}: must not be empty.")
-    return Bounds([_one(worst, order) for order in orders])
+    return Bounds(_many(worst, orders))
 
 
 def one_rdp(plan: Plan, alpha: float) -> Bound:
@@ -72,13 +67,22 @@ def _order(name: str, value: Any) -> float:
 
 
 def _one(worst: WorstNeighbours, order: float) -> Bound:
-    if order == 1:
-        return _kl(worst)
-    if math.isinf(order):
-        return _max_divergence(worst)
-    c = order - 1
-    extra = float(worst.curve.log_mgf_upper(np.array([c]))[0]) / c
-    return read(worst, lambda loss: _divergence(*log_mgf_bounds(loss, c), c), extra)
+    return _many(worst, [order])[0]
+
+
+def _many(worst: WorstNeighbours, orders: list[float]) -> list[Bound]:
+    """All orders > 1 from one pass over the losses; the two ends of the range by themselves."""
+    inner = [order for order in dict.fromkeys(orders) if 1 < order < math.inf]
+    found: dict[float, Bound] = {}
+    if inner:
+        c = np.array(inner) - 1
+        extra = worst.curve.log_mgf_upper(c) / c
+        found = dict(zip(inner, read(worst, lambda loss: _divergences(loss, c), extra.tolist()), strict=True))
+    if 1.0 in orders:
+        found[1.0] = _kl(worst)
+    if math.inf in orders:
+        found[math.inf] = _max_divergence(worst)
+    return [found[order] for order in orders]
 
 
 def rdp_uppers(plan: Plan, orders: Real) -> Real:
@@ -119,46 +123,56 @@ def _kl(worst: WorstNeighbours) -> Bound:
     # D_1 <= D_alpha for every order of the curve; zCDP itself bounds KL by rho
     points = worst.curve.points
     at = np.array([1e-12]) if points is None else points[:1]
-    return read(worst, _mean, float((worst.curve.log_mgf_upper(at) / at)[0]))
+    return read(worst, _mean, [float((worst.curve.log_mgf_upper(at) / at)[0])])[0]
 
 
 def _max_divergence(worst: WorstNeighbours) -> Bound:
     if not worst.curve.empty:
         return exactly(math.inf, METHOD, ("a Renyi curve bounds no largest loss",))
-    return read(worst, lambda loss: Bound(max(loss.largest_lower, 0.0), max(loss.largest, 0.0), METHOD))
+    return read(worst, lambda loss: [Bound(max(loss.largest_lower, 0.0), max(loss.largest, 0.0), METHOD)], [0.0])[0]
 
 
-def read(worst: WorstNeighbours, ask: Callable[[ComposedLoss], Bound], extra: float = 0.0) -> Bound:
-    """A divergence of the worst neighbours: above that of the dominating pair (or of the plan without its samplers, if
-    that is less) plus what the Renyi curve adds, below that of what is attained. `ask` answers for one direction of a
-    loss that is finite; an infinite loss in either direction makes the divergence infinite."""
-    found = of_both_directions(worst.loss, ask)
-    upper, lower = found.upper, found.lower
+Ask = Callable[[ComposedLoss], list[Bound]]
+
+
+def read(worst: WorstNeighbours, ask: Ask, extra: list[float]) -> list[Bound]:
+    """Divergences of the worst neighbours: above those of the dominating pair (or of the plan without its samplers, if
+    that is less) plus what the Renyi curve adds, below those of what is attained. `ask` answers for one direction of a
+    loss that is finite; an infinite loss in either direction makes a divergence infinite."""
+    found = of_both_directions(worst.loss, ask, len(extra))
+    uppers, lowers = [b.upper for b in found], [b.lower for b in found]
     if worst.unsampled is not None:
-        upper = min(upper, of_both_directions(worst.unsampled, ask).upper)
+        plain = of_both_directions(worst.unsampled, ask, len(extra))
+        uppers = [min(upper, b.upper) for upper, b in zip(uppers, plain, strict=True)]
     if worst.attained or not worst.curve.empty:
-        lower = max(of_both_directions(loss, ask).lower for loss in worst.attained or (worst.stand_in,))
-    return Bound(lower, raised(upper + extra, 4) if extra > 0 else upper, found.method, found.notes)
+        members = [of_both_directions(loss, ask, len(extra)) for loss in worst.attained or (worst.stand_in,)]
+        lowers = [max(b.lower for b in each) for each in zip(*members, strict=True)]
+    return [
+        Bound(low, raised(high + more, 4) if more > 0 else high, b.method, b.notes)
+        for low, high, more, b in zip(lowers, uppers, extra, found, strict=True)
+    ]
 
 
-def of_both_directions(loss: ComposedLoss, ask: Callable[[ComposedLoss], Bound]) -> Bound:
+def of_both_directions(loss: ComposedLoss, ask: Ask, count: int) -> list[Bound]:
     """The larger of both directions; infinite where some outcomes have infinite loss, in either direction."""
     if not loss.parts:
-        return exactly(0.0, METHOD)
+        return [exactly(0.0, METHOD)] * count
     both = directions(loss)
     notes = ("some outcomes have infinite loss",)
     if any(d.delta_inf_bounds[0] > 0 for d in both):
-        return exactly(math.inf, METHOD, notes)
+        return [exactly(math.inf, METHOD, notes)] * count
     if any(d.delta_inf_bounds[1] > 0 for d in both):  # perhaps
-        return Bound(0.0, math.inf, METHOD, notes)
-    return largest([ask(d) for d in both])
+        return [Bound(0.0, math.inf, METHOD, notes)] * count
+    return [largest(list(each)) for each in zip(*(ask(d) for d in both), strict=True)]
 
 
-def _divergence(k_low: float, k_high: float, c: float) -> Bound:
-    low, high = max(k_low, 0.0) / c, max(k_high, 0.0) / c
-    return Bound(lowered(low, 4), raised(high, 4), METHOD)
+def _divergences(loss: ComposedLoss, c: Real) -> list[Bound]:
+    lows, highs = (np.maximum(k, 0.0) / c for k in log_mgf_bounds(loss, c))
+    return [
+        Bound(lowered(low, 4), raised(high, 4), METHOD) for low, high in zip(lows.tolist(), highs.tolist(), strict=True)
+    ]
 
 
-def _mean(loss: ComposedLoss) -> Bound:
+def _mean(loss: ComposedLoss) -> list[Bound]:
     low, high = loss.mean_bounds()
-    return Bound(max(low, 0.0), max(high, 0.0), METHOD)
+    return [Bound(max(low, 0.0), max(high, 0.0), METHOD)]

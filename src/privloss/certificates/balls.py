@@ -10,8 +10,10 @@ from typing import Any
 
 from flint import acb, arb, arb_mat, fmpq
 
+from privloss.certificates.budget import charge
+
 CHUNK = 1024  # terms of sums taken together
-MOST_NODES, MOST_PRODUCTS = 200_000, 200_000_000  # work that a certificate may ask for
+MOST_NODES = 200_000  # that a certificate may ask for
 Use = dict[str, Any]  # the parameters a certificate gives for one bound
 _NUMBER = re.compile(r"[0-9]{1,60}(\.[0-9]{1,80})?([eE][+-]?[0-9]{1,3})?")
 
@@ -90,6 +92,7 @@ def turning_sums(weights: list[arb], angles: list[arb], count: int) -> list[acb]
     matrices, taken in real numbers and for some of the weights at a time."""
     width = math.isqrt(count) + 1
     rows = count // width + 1
+    charge(len(weights) * (2 + width + 0.1 * count) + 2 * count + 4)
     table = [arb(0)] * (4 * width * rows)
     for first in range(0, len(weights), CHUNK):
         turns = [acb(0, angle).exp() for angle in angles[first : first + CHUNK]]

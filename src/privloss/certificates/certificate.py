@@ -25,6 +25,7 @@ from privloss.adjacency import ADJACENCIES
 from privloss.answers import exact
 from privloss.certificates import search
 from privloss.certificates.balls import Rejected, Use, rational
+from privloss.certificates.budget import DEFAULT_WORK, Undecided
 from privloss.certificates.checker import FORMAT, check, delta_bounds, digest
 from privloss.certificates.claim import crossing, decimal_text, end, lower_of, text, upper_of
 from privloss.certificates.methods.bounds import DeltaBounds
@@ -92,10 +93,12 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate proves its claim, and if not, which inequality failed."""
+    """Whether a certificate proves its claim, and if not, which inequality failed; or that it is undecided, since
+    deciding it takes more work than was allowed."""
 
     holds: bool
     reason: str
+    undecided: bool = False
 
 
 def _methods(parameters: dict[str, Any]) -> list[str]:
@@ -110,12 +113,15 @@ def _double(text: str, up: bool) -> float:
     return value
 
 
-def verify(certificate: Certificate | str | Path | dict[str, Any]) -> Verdict:
-    """Check a certificate (or its file) in ball arithmetic."""
+def verify(certificate: Certificate | str | Path | dict[str, Any], *, work: float = DEFAULT_WORK) -> Verdict:
+    """Check a certificate (or its file) in ball arithmetic, with at most `work` evaluations."""
+    allowed = checks.number("work", work, low=1)
     if isinstance(certificate, (str, Path)):
         certificate = Certificate.load(certificate)
     try:
-        check(certificate.data if isinstance(certificate, Certificate) else certificate)
+        check(certificate.data if isinstance(certificate, Certificate) else certificate, allowed)
+    except Undecided as problem:
+        return Verdict(False, f"undecided: {problem} ({allowed:.0f} evaluations; `work` allows for more)", True)
     except Rejected as problem:
         return Verdict(False, str(problem))
     return Verdict(True, "every inequality holds")

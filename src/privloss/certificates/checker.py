@@ -17,6 +17,7 @@ from typing import Any
 from flint import arb, ctx
 
 from privloss.certificates.balls import Rejected, Use, exact, need, whole
+from privloss.certificates.budget import DEFAULT_WORK, Undecided, limited
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure, part
 from privloss.certificates.methods.chernoff import by_chernoff
 from privloss.certificates.methods.lattice import by_lattice
@@ -67,11 +68,13 @@ def digest(data: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
 
 
-def check(data: Any) -> None:
-    """Return if the certificate's claim is proven by its parameters; raise `Rejected` otherwise."""
+def check(data: Any, work: float = DEFAULT_WORK) -> None:
+    """Return if the certificate's claim is proven by its parameters; raise `Rejected` if it is not, `Undecided` if that
+    would take more work than allowed."""
     try:
-        _check(data)
-    except Rejected:
+        with limited(work):
+            _check(data)
+    except (Rejected, Undecided):
         raise
     except Exception as problem:  # whatever stops the proof leaves nothing proven
         raise Rejected(f"malformed: {type(problem).__name__}: {problem}") from None

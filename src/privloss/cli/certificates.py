@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privloss.cli.arguments import Adjacency, AsJson, finite, number, print_table, takes_plan
-from privloss.cli.theorems import progress_bar
+from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -59,21 +59,34 @@ def verify(
     against: Annotated[
         str | None, typer.Option("--against", help="Another tool's upper bound to compare with.")
     ] = None,
+    work: Annotated[
+        str | None, typer.Option("--work", help="Evaluations allowed; beyond them it is undecided.  [default: 1e7]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate; exit code 0 if its claim is proven, 1 if not."""
+    """Check a certificate; exit code 0 if its claim is proven, 1 if it is not or remains undecided."""
     other = None if against is None else number("--against", against)
     from privloss.certificates.certificate import Certificate
     from privloss.certificates.certificate import verify as judge
 
     certificate = Certificate.load(file)
     with progress_bar("checking"):
-        verdict = judge(certificate)
+        verdict = judge(certificate) if work is None else judge(certificate, work=number("--work", work))
     claim = certificate.data.get("claim") if isinstance(certificate.data, dict) else None
     refuted = verdict.holds and other is not None and other < certificate.bound.lower
     if as_json:
         extra = {} if other is None else {"against": other, "refuted": refuted}
-        print(json.dumps({"holds": verdict.holds, "reason": verdict.reason, "claim": claim, **extra}))
+        print(
+            json.dumps(
+                {
+                    "holds": verdict.holds,
+                    "undecided": verdict.undecided,
+                    "reason": verdict.reason,
+                    "claim": claim,
+                    **extra,
+                }
+            )
+        )
     elif verdict.holds:
         print(f"{file}: proven. {json.dumps(claim)}")
         if other is not None:
@@ -82,7 +95,7 @@ def verify(
                 f"{other!r} is {'REFUTED as an upper bound: the truth is at least' if refuted else 'not below'} {low!r}"
             )
     else:
-        print(f"{file}: REJECTED. {verdict.reason}")
+        print(f"{file}: {verdict.reason if verdict.undecided else 'REJECTED. ' + verdict.reason}")
     if not verdict.holds:
         raise typer.Exit(1)
 

@@ -29,6 +29,7 @@ from privloss.cli.arguments import (
     print_table,
     takes_plan,
 )
+from privloss.cli.progress import waiting
 from privloss.errors import InvalidInput, MissingExtra, PrivlossError
 
 if TYPE_CHECKING:
@@ -190,8 +191,10 @@ def _root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input ends with exit code 2 and one line, any other failure with 1."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(sys.argv[1:] if arguments is None else arguments, standalone_mode=False, prog_name="privloss")
+        with waiting(next((word for word in given if not word.startswith("-")), "working")):
+            code = app(given, standalone_mode=False, prog_name="privloss")
         sys.exit(code if isinstance(code, int) else 0)
     except MissingExtra as problem:
         _fail(str(problem), 1)

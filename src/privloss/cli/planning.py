@@ -27,7 +27,7 @@ from privloss.cli.arguments import (
     print_table,
     takes_plan,
 )
-from privloss.cli.theorems import progress_bar
+from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
 if TYPE_CHECKING:

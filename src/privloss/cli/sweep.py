@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privloss.cli.arguments import Adjacency, AsJson, finite, number
-from privloss.cli.theorems import progress_bar
+from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def _run(grid: dict[str, Any], fixed: dict[str, Any], asked: dict[str, Any]) -> 
             return over(family, progress=bar.step, **asked, **grid)
         except KeyboardInterrupt:
             if asked["file"] is not None:
-                bar.console.print(f"what was answered is in {asked['file']}; the same command goes on from there")
+                bar.end()
+                print(f"what was answered is in {asked['file']}; the same command goes on from there", file=sys.stderr)
             raise
 
 

@@ -3,48 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privloss.cli.arguments import Adjacency, AsJson, finite, number, takes_plan
+from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
 if TYPE_CHECKING:
     from privloss.mechanisms.base import Plan
-
-
-_PATIENCE = 1.0  # seconds without a progress bar
-
-
-def progress_bar(description: str) -> Any:
-    """A progress bar on stderr, if that is a terminal and the work takes more than a second; `bar.step(done, of)`."""
-    from threading import Timer
-
-    from rich.console import Console
-    from rich.progress import Progress
-
-    class Bar(Progress):
-        def step(self, done: int, of: int) -> None:
-            self.update(self.task_ids[0], completed=done, total=of)
-
-        def __enter__(self) -> Bar:
-            self.timer = Timer(_PATIENCE, self.start)
-            self.timer.daemon = True
-            if not self.disable:
-                self.timer.start()
-            return self
-
-        def __exit__(self, *problem: object) -> None:
-            if not self.disable:
-                self.timer.cancel()
-                self.timer.join()
-            self.stop()
-
-    console = Console(stderr=True)
-    bar = Bar(console=console, transient=True, disable=not console.is_terminal)
-    bar.add_task(description, total=None)
-    return bar
 
 
 @takes_plan

@@ -11,6 +11,7 @@ P, is K(-1 - z) and is available as `reversed()`.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from privloss.numerics.contour.transform import Lattice, RareLosses, Vertical
-from privloss.numerics.floats import Complex, Real, lowered, raised
+from privloss.numerics.contour.transform import Lattice, RareLosses, TooExpensive, Vertical
+from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
     from privloss.losses.table.lattice import Steps
@@ -35,6 +36,7 @@ class Concentration:
     limit: float = 0.0  # approached or attained somewhere
     bound: float = 0.0  # only bounded by this
     searched: PrivacyLoss | None = None  # the rest, with a largest loss: to be searched
+    falls: bool = False  # for what is to be searched the ratio falls in t, from the mean loss on
 
 
 class PrivacyLoss(ABC):
@@ -127,6 +129,16 @@ class PrivacyLoss(ABC):
     @abstractmethod
     def log_mgf_upper(self, c: Real) -> Real:
         """Upper bounds on K at real points c > 0."""
+
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        """Intervals for K at real points c > 0, with an error of about `goal`: a line at height 0 for each, all points
+        at once where K has a closed form. Where it is too expensive, nothing is said."""
+        low, high = np.full(len(c), -math.inf), np.full(len(c), math.inf)
+        for i, point in enumerate(c.tolist()):
+            with contextlib.suppress(TooExpensive):
+                at = self.vertical(point).line(np.zeros(1), goal)
+                low[i : i + 1], high[i : i + 1] = around(at.log_modulus, at.error)
+        return low, high
 
     def log_mgf_lower(self, c: Real) -> Real:
         """Lower bounds on K at real points c > 0, from the error that a line carries at height 0: e^K is at least
@@ -224,6 +236,18 @@ class PrivacyLoss(ABC):
             k = complex(found.log_modulus[0], found.phase[0])
             values[index] = k if at.imag >= 0 else k.conjugate()
         return values.reshape(np.shape(z))
+
+
+def around(k: Real, error: Real) -> tuple[Real, Real]:
+    """K between these, where e^K is known up to expm1(error) of itself: log(1 - expm1(x)) >= -2x for x < 1/2."""
+    return np.where(error < 0.5, k - 2 * error, -math.inf), k + error
+
+
+def on_axis(k: tuple[Real, Real, Real], count: Real) -> tuple[Real, Real]:
+    """The same of a bundle, from Re K, Im K and error of its members, arrays (members, points)."""
+    re, _, error = k
+    total = count @ (error + (8 + len(count)) * UNIT * np.abs(re))
+    return around(count @ re, total)
 
 
 def columns(parts: Sequence[Any], *names: str) -> list[Real]:

@@ -47,6 +47,12 @@ class ComposedLoss(PrivacyLoss):
         return own or self._enumerated is not None or self._halves is not None
 
     @property
+    def closed_is_dear(self) -> bool:
+        """Whether the closed form is a sum over two halves, with up to a hundred thousand terms each."""
+        own = len(self.parts) == 1 and self.parts[0].solved_by_closed_form
+        return not own and self._enumerated is None and self._halves is not None
+
+    @property
     def closed_from(self) -> float:
         """The least eps that a closed form answers."""
         return self._halves.least if self._halves is not None else 0.0
@@ -86,6 +92,15 @@ class ComposedLoss(PrivacyLoss):
 
     def times(self, count: int) -> ComposedLoss:
         return ComposedLoss(tuple(p.times(count) for p in self.parts))
+
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        each = [p.log_mgf_bounds(c, goal / len(self.parts)) for p in self.parts]
+        if len(each) == 1:
+            return each[0]
+        low, high = (np.sum([ends[i] for ends in each], axis=0) for i in (0, 1))
+        with np.errstate(invalid="ignore"):
+            size = np.sum([np.abs(ends[1]) for ends in each], axis=0)
+            return np.asarray(lowered(low, 2 * len(each), size)), np.asarray(raised(high, 2 * len(each), size))
 
     def log_mgf_lower(self, c: Real) -> Real:
         return np.asarray(sum((p.log_mgf_lower(c) for p in self.parts), np.zeros_like(c)))

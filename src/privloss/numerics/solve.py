@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from scipy.optimize import brentq
 
 LogBounds = Callable[[float], tuple[float, float]]
+_FAR = 20.0  # logs beyond this only say which side it is
 
 
-def decreasing_root(bounds: LogBounds, level: tuple[float, float], start: float) -> tuple[float, float]:
+def decreasing_root(
+    bounds: LogBounds, level: tuple[float, float], start: float, rough: float = 0.0
+) -> tuple[float, float]:
     """(lower, upper) around the x >= 0 where a decreasing function meets a level, both known as intervals of logs.
 
     `bounds(x)` = (log lower, log upper) of the function at x; `level` the same for the level. Returns upper with
     f(upper) <= level for certain, and lower with f(lower) >= level for certain, or 0.
+    `rough` is a relative distance between them that is good enough.
 
     >>> decreasing_root(lambda x: (-x, -x), (-3.0, -3.0), 1.0)
     (3.0, 3.0)
     """
     low_level, high_level = level
-    upper = _first_sure(lambda x: bounds(x)[1] - low_level, start)
+    known = cache(bounds)  # both ends are asked for at the same points
+    upper = _first_sure(lambda x: known(x)[1] - low_level, start, rough)
     if upper in (0.0, math.inf):
-        return (0.0 if upper == 0 else _last_sure(lambda x: bounds(x)[0] - high_level, 1e300)), upper
-    return _last_sure(lambda x: bounds(x)[0] - high_level, upper), upper
+        return (0.0 if upper == 0 else _last_sure(lambda x: known(x)[0] - high_level, 1e300, rough)), upper
+    return _last_sure(lambda x: known(x)[0] - high_level, upper, rough), upper
 
 
-def _first_sure(excess: Callable[[float], float], start: float) -> float:
+def _first_sure(excess: Callable[[float], float], start: float, rough: float = 0.0) -> float:
     """An x >= 0 with excess(x) <= 0 for certain, close to the first one (inf if none); excess falls."""
     if excess(0.0) <= 0:
         return 0.0
@@ -43,16 +49,17 @@ def _first_sure(excess: Callable[[float], float], start: float) -> float:
     guess = high
     if low > 0:
         # need not converge: it is a guess
-        guess = brentq(lambda x: min(max(excess(x), -1e300), 1e300), low, high, xtol=1e-323, rtol=1e-15, disp=False)
-    x, step = float(guess), 2e-16
+        close = max(1e-15, 0.25 * rough)
+        guess = brentq(lambda x: min(max(excess(x), -_FAR), _FAR), low, high, xtol=1e-323, rtol=close, disp=False)
+    x, step = float(guess), max(2e-16, 0.25 * rough)
     while not excess(x) <= 0:  # it may lie on the wrong side: walk up until it is sure
         x, step = min(float(guess) * (1 + step), high), 2 * step
     return x
 
 
-def _last_sure(surplus: Callable[[float], float], start: float) -> float:
+def _last_sure(surplus: Callable[[float], float], start: float, rough: float = 0.0) -> float:
     """An x <= start with surplus(x) >= 0 for certain, close to the last one, or 0; surplus falls."""
-    x, beyond, step, factor = start, start, 2e-16, 16.0
+    x, beyond, step, factor = start, start, max(2e-16, 0.5 * rough), 16.0
     while not surplus(x) >= 0:
         beyond = x
         if step < 1:
@@ -61,7 +68,7 @@ def _last_sure(surplus: Callable[[float], float], start: float) -> float:
             x, factor = x / factor, min(factor * factor, 1e100)
         if x < 1e-300:
             return 0.0
-    for _ in range(4):  # the last stride was a long one: take some of it back
+    for _ in range(4 if rough == 0 else 0):  # the last stride was a long one: take some of it back
         middle = 0.5 * (x + beyond)
         x, beyond = (middle, beyond) if x < middle < beyond and surplus(middle) >= 0 else (x, middle)
     return x

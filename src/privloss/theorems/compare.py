@@ -27,7 +27,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from privloss.answers import renyi
 from privloss.errors import Unsupported
@@ -42,9 +41,11 @@ ORDERS = tuple(float(a) for a in 1 + np.geomspace(0.05, 1024, 48))
 _SHARES = (0.02, 0.2, 0.5, 0.8, 0.99)  # of delta that goes to the steps themselves; every share is valid
 _MOST_NOISE = 1e4
 _DIGITS = 1e-4  # of a price
-_ROUGHLY = 1e-6  # tolerance of answers that decide a price or a split only
+_ROUGHLY = 5e-5  # tolerance of answers that decide a price or a split only
 _FAR = 50.0  # logs beyond this only say which side it is
 _FEW = 3  # orders that are asked to all digits
+_NEAR = 3  # factors of noise that other bounds were asked at
+_MOST_SECANTS = 60
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class _Facts:
     delta: float
     tolerance: float = DEFAULT_TOLERANCE
     shares: tuple[float, ...] = _SHARES
-    seen: dict[Any, Any] = field(default_factory=dict)  # what was asked, by share and by mechanism
+    seen: dict[Any, Any] = field(default_factory=dict)  # what was asked, by mechanism and by share
     best: dict[Any, float] = field(default_factory=dict)  # the share that was best, by route
 
     @cached_property
@@ -104,9 +105,14 @@ class _Facts:
         return Plan.of((mechanism, 1), adjacency=self.plan.adjacency)
 
     @cached_property
-    def pure(self) -> list[float]:
-        """The largest loss of each step (inf where it is not pure)."""
-        return [self.alone(m).rdp(math.inf).upper for m, _ in self.plan.steps]
+    def pure(self) -> list[float] | None:
+        """The largest loss of each step; None if some step has none."""
+        found = []
+        for m, _ in self.plan.steps:
+            found.append(self.alone(m).rdp(math.inf).upper)
+            if math.isinf(found[-1]):
+                return None
+        return found
 
     def approx(
         self, share: float, ask: Callable[[Mechanism, float], tuple[float, float]]
@@ -117,6 +123,7 @@ class _Facts:
         if left <= 0:
             return [math.inf], [0.0]
         each = left / math.fsum(self.counts) * (1 - 1e-15)
+        self.seen[ask.__name__, share] = None  # the steps have been asked
         found = [self.once(ask, m, d + each) for (m, _), d in zip(self.plan.steps, own, strict=True)]
         return [e for e, _ in found], [d for _, d in found]
 
@@ -171,7 +178,7 @@ Bound = Callable[[_Facts, list[float], list[float] | float, float], tuple[float,
 
 
 def _basic(f: _Facts) -> float:
-    if all(map(math.isfinite, f.pure)):
+    if f.pure is not None:
         return float(composition.basic(f.pure, count=f.counts)[0])
     eps, _ = f.approx(1.0, f.exactly)
     return float(composition.basic(eps, count=f.counts)[0]) if all(map(math.isfinite, eps)) else math.inf
@@ -181,7 +188,7 @@ def _from_steps(bound: Bound, ask: str = "exactly") -> Route:
     """A bound that starts from (eps_j, delta_j): pure where the steps are, otherwise at the best of a few splits."""
 
     def route(f: _Facts) -> float:
-        if all(map(math.isfinite, f.pure)) and ask == "exactly":
+        if f.pure is not None and ask == "exactly":
             return bound(f, f.pure, 0.0, f.tolerance)[1]
         best: list[tuple[float, float, Any]] = []
         for share in f.shares:
@@ -225,6 +232,7 @@ def _amplified(f: _Facts) -> float:
 
 
 _THROUGH_AMPLIFICATION = _from_steps(_ADVANCED, "amplified")
+_amplified.__dict__["key"] = _THROUGH_AMPLIFICATION.__dict__["key"]
 
 
 def _zcdp(form: str) -> Route:
@@ -283,15 +291,15 @@ def _value(route: Route, facts: _Facts) -> float:
 class _Prices:
     """For each bound the factor of noise at which it meets the truth, to about four digits.
 
-    Facts are kept by factor, and each search starts where the one before ended, so that bounds that ask the same of the
-    steps ask once. Only one split of delta is followed, the best one; at the end its neighbours are looked at.
+    Facts are kept by factor, and each search starts from factors that others have asked at, so that bounds that ask the
+    same of the steps ask once. Only one split of delta is followed, the best one; at the end its neighbours are looked
+    at.
     """
 
     plan: Plan
     delta: float
     truth: float
     facts: dict[tuple[float, tuple[float, ...]], _Facts] = field(default_factory=dict)
-    last: float | None = None
 
     def at(self, log_factor: float, shares: tuple[float, ...]) -> _Facts:
         key = log_factor, shares
@@ -301,47 +309,73 @@ class _Prices:
             self.facts[key] = _Facts(louder, self.delta, _ROUGHLY, shares, same[0] if same else {})
         return self.facts[key]
 
+    def _tried(self, ask: str, share: float | None, near: float) -> list[float]:
+        """Where the steps have answered already, next to a guess."""
+        every = self.facts.items()
+        known = {x for (x, shares), f in every if (shares == _SHARES if share is None else (ask, share) in f.seen)}
+        return sorted(known, key=lambda x: abs(x - near))[:_NEAR]
+
     def of(self, route: Route, here: _Facts, value: float) -> float | None:
-        key, high = getattr(route, "key", (_ADVANCED, "amplified")), math.log(_MOST_NOISE)
+        key, limit = getattr(route, "key", (None, "")), math.log(_MOST_NOISE)
         share, start = here.best.get(key), math.log(value / self.truth)
+        found = start
         for _ in range(len(_SHARES)):
             shares = _SHARES if share is None else (share,)
-            known: dict[float, float] = {0.0: start - 1e-9}
 
-            def excess(x: float, shares: tuple[float, ...] = shares, known: dict[float, float] = known) -> float:
-                if x not in known:
-                    found = _value(route, self.at(x, shares))
-                    known[x] = min(math.log(max(found, 1e-300) / self.truth) - 1e-9, _FAR)
-                return known[x]
+            def excess(x: float, shares: tuple[float, ...] = shares) -> float:
+                value = _value(route, self.at(x, shares))
+                return min(math.log(max(value, 1e-300) / self.truth) - 1e-9, _FAR)
 
-            found = _crossing(excess, start if self.last is None else self.last, high)
-            if found is None:
+            crossed = _crossing(excess, start - 1e-9, self._tried(key[1], share, found), limit)
+            if crossed is None:
                 return None
-            self.last = high = found
+            found = limit = crossed
             if share is None:
-                return math.exp(found)
+                break
             place = _SHARES.index(share)
             around = self.at(found, _SHARES[max(place - 1, 0) : place + 2])
             if _value(route, around) > self.truth * (1 - 2 * _DIGITS):
-                return math.exp(found)
+                break
             share = around.best.get(key)
-        return math.exp(high)
+        return math.exp(found)
 
 
-def _crossing(excess: Callable[[float], float], guess: float, limit: float) -> float | None:
-    """Where a falling function of the log of noise is 0, to `_DIGITS`; None if beyond the limit."""
-    if excess(0.0) <= 0:
+def _crossing(excess: Callable[[float], float], first: float, tried: list[float], limit: float) -> float | None:
+    """Where a falling function of the log of noise, `first` at 0, is 0, to `_DIGITS`; None if beyond the limit.
+
+    The points `tried` cost little and are asked first. Noise moves epsilon about in proportion, so that secants do
+    well; a bracket sees to it that they end.
+    """
+    if first <= 0:
         return 0.0
-    low, high = 0.0, min(max(guess, 1e-3), limit)
-    if excess(high) <= 0:
-        near = high - max(2 * abs(excess(high)), 2e-3)  # noise moves epsilon about in proportion
-        if near > 0 and excess(near) > 0:
-            low = near
-    while excess(high) > 0:
-        if high >= limit:
+    known = {0.0: first, **{x: excess(x) for x in tried if 0 < x < limit}}
+    for _ in range(_MOST_SECANTS):
+        low = max(x for x, y in known.items() if y > 0)
+        high = min((x for x, y in known.items() if y <= 0 and x > low), default=math.inf)
+        best = min(known, key=lambda x: abs(known[x]))
+        if best > 0 and abs(known[best]) < 0.7 * _DIGITS:
+            return best
+        if high - low < _DIGITS:
+            return high
+        if low >= limit:
             return None
-        low, high = high, min(high + 1.5 * excess(high) + 2e-3, limit)
-    return float(brentq(excess, low, high, xtol=_DIGITS))
+        x = min(_secant(known, low, high), limit)
+        known[x] = excess(x)
+    return min(high, limit)
+
+
+def _secant(known: dict[float, float], low: float, high: float) -> float:
+    """The next point between `low` and `high`: on the line through the two values next to 0, or in the middle."""
+    finite = sorted((x for x in known if abs(known[x]) < _FAR), key=lambda x: abs(known[x]))[:2]
+    slope = -1.0
+    if len(finite) == 2 and finite[0] != finite[1]:
+        slope = min((known[finite[1]] - known[finite[0]]) / (finite[1] - finite[0]), -0.1)
+    x = finite[0] - known[finite[0]] / slope if finite else math.inf
+    if low < x < high:
+        return x
+    if math.isinf(high):
+        return low + 1.5 * min(known[low], 2.0) + 2e-3
+    return 0.5 * (low + high)
 
 
 def _has_noise(plan: Plan) -> bool:

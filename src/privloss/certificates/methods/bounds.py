@@ -11,6 +11,7 @@ from collections.abc import Callable
 from flint import acb, arb
 
 from privloss.certificates.balls import Rejected, Use
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.base import Steps
 
 Enclosure = tuple[arb, arb]  # a ball whose members are <= f, and one whose members are >= f
@@ -30,6 +31,7 @@ def product(steps: Steps, use: Use, c: arb, step: arb, count: int) -> list[acb]:
     """The plan's M at c + i n step."""
     totals = [acb(1)] * (count + 1)
     for index, (pair, times) in enumerate(steps):
+        charge((count + 1) * (1 + times.bit_length() / 8))
         values = pair.line(c, step, count, part(use, index))
         totals = [x * value**times for x, value in zip(totals, values, strict=True)]
     return totals

@@ -9,7 +9,6 @@ from flint import acb, arb
 
 from privloss.certificates.balls import (
     MOST_NODES,
-    MOST_PRODUCTS,
     Rejected,
     Use,
     given,
@@ -18,6 +17,7 @@ from privloss.certificates.balls import (
     turning_sums,
     whole,
 )
+from privloss.certificates.budget import charge
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure, product
 from privloss.certificates.methods.chernoff import images
 from privloss.certificates.pairs.base import Pair, Steps
@@ -52,7 +52,7 @@ class Moved:
         first = min((loss for _, loss in pair.atoms), key=lambda x: float(x.mid()))
         places = [round(float(((loss - first) / h).mid())) for _, loss in pair.atoms]
         need(min(places) >= 0 and max(places) <= MOST_NODES, "lattice: the spacing is too small")
-        need(nodes * (max(places) + 1) <= MOST_PRODUCTS, "lattice: too much work")
+        charge(4 * len(places) + max(places))
         gap = most(abs(loss - first - n * h) for (_, loss), n in zip(pair.atoms, places, strict=True))
         masses = [arb(0)] * (max(places) + 1)
         for (mass, _), n in zip(pair.atoms, places, strict=True):
@@ -76,6 +76,7 @@ def by_lattice(steps: Steps, use: Use) -> DeltaBounds:
         if last < count // 2:  # the bound is one for the losses where they were: |e^(z gap) - 1| <= e^(|z| gap) - 1
             shift = pair.mgf(acb(c)).real * (((c + arb.pi() / h) * on.gap).exp() - 1)
             rest *= ((pair.beyond_lattice(c, step * last, h) + shift) * (-c * on.first).exp()) ** times
+    charge(2 * last)
     nodes = [acb(c, n * step) for n in range(last + 1)]
     values = product(lattice, {}, c, step, last)
     alias = images(lattice, use, c, length)
@@ -86,6 +87,7 @@ def by_lattice(steps: Steps, use: Use) -> DeltaBounds:
         """The sum of p_j (1 - e^(x - jh)) over j >= j0, with its images; the right j0 is floor(x/h) + 1."""
         found, cut = list[arb](), arb(0)
         for j in _starts(x / h):
+            charge(10 * (last + 1))
             total, at = arb(0), j * h
             for value, z, n in zip(values, nodes, weight, strict=True):
                 kernel = 1 / (1 - (-z * h).exp()) - (x - at).exp() / (1 - (-(z + 1) * h).exp())

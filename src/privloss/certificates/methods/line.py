@@ -5,6 +5,7 @@ from __future__ import annotations
 from flint import acb, arb
 
 from privloss.certificates.balls import MOST_NODES, Use, given, tail, whole
+from privloss.certificates.budget import charge
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure, part, product
 from privloss.certificates.methods.chernoff import images
 from privloss.certificates.pairs.base import Normal, Steps
@@ -25,6 +26,7 @@ def by_line(steps: Steps, use: Use) -> DeltaBounds:
     beyond = arb(1)
     for index, (pair, times) in enumerate(steps):
         beyond *= pair.beyond(c, step * count, part(use, index)) ** times
+    charge(4 * count)
     shifts = [acb(c, n * step) for n in range(count + 1)]
     weighted = [value / (z * (z + 1)) for value, z in zip(values, shifts, strict=True)]
     weighted[0] /= 2
@@ -32,6 +34,7 @@ def by_line(steps: Steps, use: Use) -> DeltaBounds:
     lost = tail((moved - blur * blur / 2) / blur) if "blur" in use else arb(0)
 
     def read(x: arb) -> Enclosure:
+        charge(3 * count)
         turn = -x * step
         total = sum(((w * acb(0, turn * n).exp()).real for n, w in enumerate(weighted)), arb(0))
         scale = (-c * x).exp()

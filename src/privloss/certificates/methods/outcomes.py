@@ -4,14 +4,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from flint import arb
 
 from privloss.certificates.balls import Rejected, Use, need
+from privloss.certificates.budget import charge
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure
 from privloss.certificates.pairs.base import Steps
 
 MOST_SUMS = 400_000
+_EXACT = 4000  # uses up to which binomial coefficients are whole numbers
+
+
+def _binomials(n: int) -> Iterator[arb]:
+    """n over 0, .., n over n, each from the one before."""
+    ways, ball = 1, arb(1)
+    for k in range(n + 1):
+        yield arb(ways) if n <= _EXACT else ball
+        if n <= _EXACT:
+            charge(n / 1000, exact=True)
+            ways = ways * (n - k) // (k + 1)
+        else:
+            ball = ball * (n - k) / (k + 1)
 
 
 def by_largest(steps: Steps, use: Use) -> DeltaBounds:
@@ -40,15 +55,21 @@ def by_sum(steps: Steps, use: Use) -> DeltaBounds:
         counts = [(times, arb(1), arb(0))]  # uses left, probability of those made, their loss
         for i, (mass, loss) in enumerate(atoms):
             last = i == len(atoms) - 1
+            charge(4 * (len(counts) if last else sum(left + 1 for left, _, _ in counts)))
+            if last:
+                counts = [(0, made * mass**left, total + left * loss) for left, made, total in counts]
+                break
             counts = [
-                (left - n, made * math.comb(left, n) * mass**n, total + n * loss)
+                (left - n, made * ways * mass**n, total + n * loss)
                 for left, made, total in counts
-                for n in (range(left + 1) if not last else (left,))
+                for n, ways in enumerate(_binomials(left))
             ]
         counts = counts if atoms else []
+        charge(2 * len(outcomes) * len(counts))
         outcomes = [(m * made, x + total) for m, x in outcomes for _, made, total in counts]
 
     def read(x: arb) -> Enclosure:
+        charge(3 * len(outcomes))
         total = sum((m * (1 - (x - loss).exp()).max(arb(0)) for m, loss in outcomes), arb(0))
         return total, total
 

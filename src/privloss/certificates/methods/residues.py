@@ -7,6 +7,7 @@ import math
 from flint import acb_poly, arb
 
 from privloss.certificates.balls import Rejected, Use, need, whole
+from privloss.certificates.budget import charge
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure
 from privloss.certificates.pairs.base import Steps
 
@@ -21,7 +22,7 @@ def by_residues(steps: Steps, use: Use) -> DeltaBounds:
     (e, up, height), orders = pair.laplace, min(whole(use, "most", 1000), k)
     down = up * (-e).exp()
     atoms, density = acb_poly([down, up]), acb_poly([-height * (-e / 2).exp(), height * (e / 2).exp()])
-    need(k * orders <= 1_000_000, "residues: too many terms")
+    charge(12 * (k + orders) * (orders + 1) + 0.004 * k * k)  # a power of degree k, whose terms differ widely
     # the chance that more than `most` of the losses come from the density is left to the upper end
     share = 1 - up - down
     rest = 1 - sum((math.comb(k, m) * share**m * (1 - share) ** (k - m) for m in range(orders + 1)), arb(0))
@@ -34,6 +35,7 @@ def by_residues(steps: Steps, use: Use) -> DeltaBounds:
         product *= density
 
     def read(x: arb) -> Enclosure:
+        charge(4 * (k + 1) * (orders + 2))
         total = arb(0)
         for j in range(k + 1):
             s = ((2 * j - k) * e - x).max(arb(0))

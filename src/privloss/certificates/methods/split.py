@@ -14,14 +14,14 @@ from functools import cached_property
 
 from flint import acb, acb_mat, arb
 
-from privloss.certificates.balls import MOST_NODES, MOST_PRODUCTS, Rejected, Use, given, need, powers, whole
+from privloss.certificates.balls import MOST_NODES, Rejected, Use, given, need, powers, whole
+from privloss.certificates.budget import charge
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure, part
 from privloss.certificates.methods.chernoff import chernoff
 from privloss.certificates.pairs.base import Steps
 from privloss.certificates.pairs.marked import Marked, Part, Side
 
 Kind = tuple[Part | None, Part, int]  # S_(j-1), M_j, and how often the step is used
-_PER_NODE = 500  # products that a node costs by itself
 FORWARD, BACKWARD, RESIDUES, NEGLIGIBLE = "forward", "backward", "residues", "negligible"
 
 
@@ -35,7 +35,6 @@ def by_split(steps: Steps, use: Use) -> DeltaBounds:
         raise Rejected(f"split: {size} windows make {size + 1} classes")
     need(all(isinstance(one, dict) for one in classes), "split: a class must be an object")
     groups = [Class(kinds, j, one) for j, one in enumerate(classes)]
-    need(sum(group.products for group in groups) <= MOST_PRODUCTS, "split: too much work")
     readers = [group.reader() for group in groups]
 
     def read(x: arb) -> Enclosure:
@@ -58,11 +57,6 @@ class Class:
     @cached_property
     def count(self) -> int:
         return whole(self.use, "N", MOST_NODES) if self.use.get("read") in (FORWARD, BACKWARD) else 0
-
-    @property
-    def products(self) -> int:
-        nodes = sum(own.count + (below.count if below else 0) for below, own, _ in self.kinds)
-        return nodes * (self.count + _PER_NODE)
 
     def values(self, side: Side, step: arb, count: int) -> list[acb]:
         """T_j at c + i n step."""
@@ -136,6 +130,7 @@ class Class:
     def _line(self, backward: bool) -> DeltaBounds:
         c, length, count = given(self.use, "c"), given(self.use, "L"), self.count
         side, step = self.side(c, backward), 2 * arb.pi() / length
+        charge(6 * count * len(self.kinds))
         shifts = (acb(c, n * step) for n in range(count + 1))
         weighted = [w / (z * (z + 1)) for w, z in zip(self.values(side, step, count), shifts, strict=True)]
         weighted[0] /= 2
@@ -147,6 +142,7 @@ class Class:
         table = acb_mat([weighted[k * width : (k + 1) * width] for k in range(rows)])
 
         def read(x: arb) -> Enclosure:
+            charge(2 * count + 2 * width)
             turns = powers([acb(0, -x * step).exp()], width + 1)
             jumps = powers(turns.pop(), rows)
             total = (acb_mat([[jump[0] for jump in jumps]]) * (table * acb_mat(turns)))[0, 0].real

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flint import acb, arb, ctx
 
 from privloss.certificates.balls import Use, given, need, tail
+from privloss.certificates.budget import charge
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure
 from privloss.certificates.pairs.base import Steps
 from privloss.certificates.pairs.mixture import log_densities
@@ -16,6 +17,7 @@ def by_threshold(steps: Steps, use: Use) -> DeltaBounds:
     need(len(steps) == 1 and steps[0][1] == 1 and len(triples) > 0, "threshold: needs one mixture, once")
 
     def loss(y: arb) -> arb:
+        charge(4 * len(triples) + 4)
         p, q = log_densities(triples, acb(y))
         return p.real - q.real
 

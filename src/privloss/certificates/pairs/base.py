@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from flint import acb, arb
 
 from privloss.certificates.balls import Use, most, need
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.piece import Piece
 
 Masses = tuple[arb, arb]  # of one outcome, under P and under Q
@@ -49,6 +50,7 @@ class Pair:
 
     def line(self, c: arb, step: arb, count: int, use: Use) -> list[acb]:
         """M(c + i n step), n = 0..count."""
+        charge(2 * (count + 1))
         return [self.mgf(acb(c, n * step)) for n in range(count + 1)]
 
     def beyond(self, c: arb, t: arb, use: Use) -> arb:
@@ -82,6 +84,7 @@ class Table(Pair):
     atoms_only = True
 
     def __init__(self, rows: Sequence[Masses], infinite: arb | int = 0, dropped: arb | int = 0) -> None:
+        charge(3 * len(rows))
         self.atoms = [(p, (p / q).log()) if p is not q else (p, arb(0)) for p, q in rows]
         need(all(p > 0 and x.is_finite() for p, x in self.atoms), "plan: a loss needs more precision")
         self.infinite, self.dropped = arb(infinite), arb(dropped)
@@ -90,6 +93,7 @@ class Table(Pair):
         return most(loss for _, loss in self.atoms)
 
     def mgf(self, z: acb) -> acb:
+        charge(2 * len(self.atoms))
         return sum((p * (z * loss).exp() for p, loss in self.atoms), acb(0))
 
 

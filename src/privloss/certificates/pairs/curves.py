@@ -9,6 +9,7 @@ from fractions import Fraction
 from flint import arb, ctx
 
 from privloss.certificates.balls import Rejected, need, rational
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.base import Masses
 from privloss.certificates.pairs.noise import Step
 from privloss.certificates.pairs.outcomes import Outcomes
@@ -33,6 +34,7 @@ def trade_off_rows(step: Step, adjacency: str) -> Outcomes:
 
 def _larger(curve: list[Point]) -> list[Point]:
     """The polygon that is the larger of a falling polygon and its inverse."""
+    charge(16 * len(curve) ** 2, exact=True)
     last = next(i for i, (_, y) in enumerate(curve) if y <= 0)
     mirror = [(y, x) for x, y in reversed(curve[: last + 1])] + [(Fraction(1), Fraction(0))]
     grid = sorted({x for x, _ in curve + mirror if 0 <= x <= 1})
@@ -80,6 +82,7 @@ def profile_rows(step: Step, adjacency: str) -> Outcomes:
 
 def _next(lines: list[Line], eps: arb, delta: arb) -> tuple[arb, Line] | None:
     """Where a flatter line first overtakes this one, and which; None if none is flatter."""
+    charge(4 * len(lines))
     crossings = [((d - delta) / (eps.exp() - e.exp()), (e, d)) for e, d in lines if e < eps]
     nearest = min(crossings, key=lambda x: float(x[0]), default=None)
     if nearest is not None and not all(c is nearest or bool(c[0] > nearest[0]) for c in crossings):

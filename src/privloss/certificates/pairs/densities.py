@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from flint import acb, arb
 
 from privloss.certificates.balls import Use, around, given, need, tail
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.base import Pair, Table
 from privloss.certificates.pairs.outcomes import Outcomes, above, plain_rows
 from privloss.certificates.pairs.piece import Piece
@@ -34,10 +35,12 @@ class Density(Pair):
         return super().line(c, step, count, use)
 
     def mgf(self, z: acb) -> acb:
+        charge(2 * len(self.atoms) + 10)
         total = sum((p * (z * loss).exp() for p, loss in self.atoms), acb(0))
         return around(total + sum((piece.integral(z) for piece in self.pieces), acb(0)), self.missed(z.real))
 
     def beyond(self, c: arb, t: arb, use: Use) -> arb:
+        charge(2 * len(self.atoms) + 10)
         total = sum((p * (c * loss).exp() for p, loss in self.atoms), arb(0)) + self.missed(c)
         for piece in self.pieces:
             if "turn" in use:

@@ -6,10 +6,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from flint import arb
+from flint import arb, ctx
 
 from privloss.adjacency import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
 from privloss.certificates.balls import need, tail
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.base import NOTHING, NOTHING_SAMPLED, Named, Normal, Pair, Table, Triple, even
 from privloss.certificates.pairs.blend import Blend
 from privloss.certificates.pairs.densities import folded_hit
@@ -17,6 +18,7 @@ from privloss.certificates.pairs.mixture import Mixture
 from privloss.certificates.pairs.noise import Step, distances
 from privloss.certificates.pairs.unsampled import unsampled
 
+_ENOUGH = 256  # bits of a tail of a binomial distribution
 SHUFFLED = "shuffled epochs: given the permutation a record touches one step; "
 
 
@@ -85,6 +87,7 @@ def _with_replacement(step: Step, sampling: Step, adjacency: str) -> Named:
 
 def _draws(n: int, m: int) -> list[arb]:
     """P[K = 0], P[K = 1], ... for K ~ Bin(m, 1/n), as far as they count."""
+    charge(400)
     chance, draws = (1 - 1 / arb(n)) ** m, list[arb]()
     for k in range(m + 1):
         draws.append(chance)
@@ -104,14 +107,22 @@ def _truncated(step: Step, sampling: Step, adjacency: str) -> Named:
         return plain
     need(rate < 1, "plan: truncated Poisson needs a rate below 1")
     need(adjacency != REPLACE_ONE or "noise_multiplier" in step, "plan: needs a noise multiplier")
-    over = rate.beta_lower(arb(most), arb(others - most + 1), regularized=1) if others <= 10**7 else arb(1)
-    over = arb(over.abs_upper()) if over.is_finite() and over < 1 else arb(1)
+    over = _exceeded(rate, most, others) if others <= 10**7 else arb(1)
     pairs = _blended([(1 - over, plain.pairs), (over, _replaced(rate, replace, adjacency))], arb(0))
     kept = rate * (1 - over)
     below = _hit(kept, add, -add if adjacency == REPLACE_ONE else 0)
     attained = _both(below) if kept > 0 else NOTHING
     text = "truncated Poisson: the number of others revealed; attained: others that contribute nothing"
     return Named(text, pairs, attained, plain.symmetric)
+
+
+def _exceeded(rate: arb, most: int, others: int) -> arb:
+    """At least P[Bin(others, rate) >= most]; any upper bound will do, so few bits are enough."""
+    bits = min(int(ctx.prec), _ENOUGH)
+    charge(40_000 * (bits / _ENOUGH) ** 2, exact=True)
+    with ctx.workprec(bits):
+        over = rate.beta_lower(arb(most), arb(others - most + 1), regularized=1)
+        return arb(over.abs_upper()) if over.is_finite() and over < 1 else arb(1)
 
 
 def _shuffled(step: Step, sampling: Step, adjacency: str) -> Named:
@@ -138,6 +149,7 @@ def _allocated(step: Step, sampling: Step, adjacency: str) -> Named:
 
 def _largest_of(steps: int, there: arb, away: arb) -> tuple[Pair, Pair]:
     """Which of 300 bins the largest of `steps` outputs falls into, one of them moved: post-processing."""
+    charge(300 * 32)
     edges = [-8 + j * (17 + there) / 299 for j in range(300)]
 
     def masses(distance: arb) -> list[arb]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from flint import acb, arb, ctx
 
 from privloss.certificates.balls import MOST_NODES, Rejected, Use, around, given, need, tail, turning_sums, whole
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.base import Pair
 
 MOST_WINDOWS = 24
@@ -82,6 +83,7 @@ class Part:
         """log r, and phi h w."""
         marked, root = self.marked, self.h / (2 * arb.pi()).sqrt()
         logs, weights = list[arb](), list[arb]()
+        charge(self.count * (4 + 6 * len(self.windows)))
         for k in range(self.count):
             y = self.end - (2 * k + 1) * self.h / 2
             weight = root * (-y * y / 2).exp()
@@ -97,6 +99,7 @@ class Part:
         """The transform at c + i n step, n = 0..count."""
         logs, weights = self._nodes
         power, turn = side.power, -step if side.backward else step
+        charge(3 * len(logs) + 2 * count)
         tilted = [w * (power * x).exp() for w, x in zip(weights, logs, strict=True)]
         values = turning_sums(tilted, [turn * x for x in logs], count)
         with ctx.workprec(_BITS):
@@ -131,6 +134,7 @@ class Part:
         """The same from the density of Z: boxes under it, and multiples of the height."""
         with ctx.workprec(_BITS):
             layers, best = self._cells.layers(side), start
+            charge(len(_MULTIPLES) * len(layers))
             for k in _MULTIPLES:
                 deficit = arb(0)
                 for height, width in layers:
@@ -152,6 +156,7 @@ class Cells:
         self.edges = [part.end - k * width for k in range(_CELLS, -1, -1)]
         self.hits = [marked.hit(y) for y in self.edges]
         self.logs = [(marked.missed + hit).log() for hit in self.hits]
+        charge(_CELLS * (4 + 12 * len(part.windows)))
         self.down, self.up = list[list[arb]](), list[list[arb]]()  # Phi((b - y)/tau), and what is left to 1
         for y in self.edges:
             away = [(y - marked.centres[i]) / marked.widths[i] for i in part.windows]
@@ -189,6 +194,7 @@ class Cells:
 
     def _carried(self, side: Side, turn: arb, v: arb) -> arb:
         """At least the integral of |phi r^z w| e^(turn arg r) over Im y = v, up to the end; |r| and arg r rise."""
+        charge(_CELLS * (12 + 2 * len(self.part.windows)))
         growth, total = self._growth(v), arb(0)
         moduli = [self._modulus(side, v, k) for k in range(len(self.edges))]
         turns = [self._turn(turn, v, k) for k in range(len(self.edges))]
@@ -230,6 +236,7 @@ class Cells:
     def layers(self, side: Side) -> list[tuple[arb, arb]]:
         """Boxes (height, width) that lie on top of one another below the density phi r^power w / |Z'| of Z."""
         marked, power, root = self.part.marked, side.power + 1, (2 * arb.pi()).sqrt()
+        charge(_CELLS * (10 + len(self.part.windows)))
         lows = list[arb]()
         for k, (a, b) in enumerate(itertools.pairwise(self.edges)):
             far = (-(a * a).max(b * b) / 2).exp() / root

@@ -9,7 +9,6 @@ from flint import acb, arb
 
 from privloss.certificates.balls import (
     MOST_NODES,
-    MOST_PRODUCTS,
     Use,
     around,
     given,
@@ -19,6 +18,7 @@ from privloss.certificates.balls import (
     turning_sums,
     whole,
 )
+from privloss.certificates.budget import charge, integral
 from privloss.certificates.pairs.base import Pair, Triple
 
 
@@ -41,6 +41,7 @@ class Mixture(Pair):
     """P = sum w N(a, 1) against Q = sum w N(b, 1) over triples (w, a, b), every a >= every b (or all mirrored)."""
 
     def __init__(self, triples: Sequence[Triple]) -> None:
+        charge(2 * len(triples) ** 2)
         self.triples = list(triples) if _ordered(triples) else [(w, -a, -b) for w, a, b in triples]
         need(_ordered(self.triples), "the mixture is not ordered")
         above, below = [a for _, a, _ in self.triples], [b for *_, b in self.triples]
@@ -54,6 +55,7 @@ class Mixture(Pair):
         """An outcome y is kept with probability Phi(thin - y), so that rare large losses do not rule M."""
         if "thin" not in use:
             return arb(0)
+        charge(8 * len(self.triples))
         thin = given(use, "thin", -1e9, 1e9)
         return sum((w * tail((thin - a) / arb(2).sqrt()) for w, a, _ in self.triples), arb(0))
 
@@ -67,6 +69,7 @@ class Mixture(Pair):
         """Step h, nodes y, and what the sum over them misses: p^(c+1) q^-c is at most sum w a^(c+1) b^-c
         (joint convexity), and at most p e^(c largest)."""
         h, low, count = given(use, "h"), given(use, "from", -1e9, 1e9), whole(use, "nodes", MOST_NODES)
+        charge(count + 16 * len(self.triples))
         y = [low + j * h for j in range(count)]
         missed, top = arb(0), self.largest()
         for w, a, b in self.triples:
@@ -83,11 +86,12 @@ class Mixture(Pair):
 
     def line(self, c: arb, step: arb, count: int, use: Use) -> list[acb]:
         h, y, missed = self._nodes(c, use)
-        need(len(y) * (count + 1) <= MOST_PRODUCTS, "the certificate asks for too much work")
+        charge(len(y) * (4 * len(self.triples) + 4) + 2 * count)
         v, logs = given(use, "v"), [tuple(x.real for x in log_densities(self.triples, acb(at))) for at in y]
         root = h / (2 * arb.pi()).sqrt()
         weights = [root * (-at * at / 2 + (c + 1) * p - c * q).exp() for at, (p, q) in zip(y, logs, strict=True)]
         if "thin" in use:
+            charge(6 * len(y))
             weights = [w * tail(at - given(use, "thin", -1e9, 1e9)) for w, at in zip(weights, y, strict=True)]
         values = turning_sums(weights, [step * (p - q) for p, q in logs], count)
         angle = self.reach * v
@@ -127,7 +131,7 @@ class Mixture(Pair):
                 found *= (-v * v / 2).exp() * ((x - given(use, "thin", -1e9, 1e9)) / arb(2).sqrt()).erfc() / 2
             return found
 
-        total = acb.integral(size, y[0], y[-1]).real / (2 * arb.pi()).sqrt()
+        total = integral(size, y[0], y[-1], 8 * len(self.triples) + 16).real / (2 * arb.pi()).sqrt()
         steep = (
             (bend * bend * (1 if "thin" in use else 0.5)).exp() * (angle / 2).cos() ** (-c) * (1 + angle * angle / 32)
         )

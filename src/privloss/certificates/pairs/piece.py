@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from flint import acb, arb
 
 from privloss.certificates.balls import need
+from privloss.certificates.budget import charge, integral
 
 _WHOLE = arb(1)
 _CELLS = 512  # of a bound on the variation of a density
@@ -48,7 +49,7 @@ class Piece:
         return a0 + u * (a1 + u * a2) + (z + 1 if self.forward else -z) * ratio
 
     def integral(self, z: acb) -> acb:
-        return acb.integral(lambda u, analytic: self.log_size(u, z, analytic).exp(), self.low, self.high)
+        return integral(lambda u, analytic: self.log_size(u, z, analytic).exp(), self.low, self.high, 8)
 
     def bent(self, c: arb, t: arb, bend: arb, scale: arb) -> arb:
         """At least |integral| at c + iu for u >= t: on the path u + iv(u), v = bend (1 - e^(-scale (u - low)))
@@ -64,13 +65,14 @@ class Piece:
             both = self.log_size(u + v, acb(c, t), analytic) + self.log_size(u - v, acb(c, -t), analytic)
             return (both / 2).exp() * (1 + slope * slope / 2)
 
-        return acb.integral(size, self.low, self.high).real
+        return integral(size, self.low, self.high, 40).real
 
     def variation(self, c: arb) -> arb:
         """The variation, with its jumps at both ends, of the tilted density over the loss, H = density r^w / |k p| with
         p = q e^(ku + k0) / r: integration by parts bounds the integral at c + it by this over t."""
         _, a1, a2 = self.log_density
         power = c + 1 if self.forward else -c
+        charge(10 * _CELLS)
         width, total = (self.high - self.low) / _CELLS, arb(0)
         for j in range(_CELLS):
             u = (self.low + j * width).union(self.low + (j + 1) * width)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flint import acb, arb
 
 from privloss.certificates.balls import Use, most
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.base import Masses, Table
 from privloss.certificates.pairs.piece import Piece
 
@@ -33,6 +34,7 @@ class Pieces(Table):
         return Piece(low, high, (height.log(), slope - 1, arb(0)), arb(1), arb(0))
 
     def mgf(self, z: acb) -> acb:
+        charge(4 * len(self.ranges))
         return super().mgf(z) + sum(
             (k * (((z + s) * high).exp() - ((z + s) * low).exp()) / (z + s) for low, high, s, k in self.ranges), acb(0)
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from privloss.adjacency import REPLACE_ONE
 from privloss.certificates.balls import Rejected, need
+from privloss.certificates.budget import charge, numbers
 from privloss.certificates.pairs.base import NOTHING, Named, Steps
 from privloss.certificates.pairs.gaussian import GAUSSIAN
 from privloss.certificates.pairs.noise import Step
@@ -32,6 +33,7 @@ class Sides:
 
 def plan_pairs(data: Any, adjacency: Any, boxed: bool = False) -> Sides:
     """The steps of a plan file under an adjacency (one of the plan format's); `boxed` reads noisy max as 0.1.0 did."""
+    charge(16 * numbers(data), exact=True)
     try:
         plan = Plan.from_dict({**data, "adjacency": adjacency} if isinstance(data, dict) else data)
     except ValueError as problem:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from flint import arb, ctx
 
 from privloss.certificates.balls import need
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.curves import profile_rows, trade_off_rows
 from privloss.certificates.pairs.noise import WITHOUT_NOISE, Step, noise_and_size
 from privloss.certificates.pairs.outcomes import Outcomes, plain_rows
@@ -50,6 +51,7 @@ def _unary_rows(step: Step, adjacency: str) -> Outcomes:
 
 
 def _custom_rows(step: Step, adjacency: str) -> Outcomes:
+    charge(4 * len(step["p"]))
     p, q = ([arb(float(x)) for x in step[name]] for name in ("p", "q"))
     sum_p, sum_q = sum(p, arb(0)), sum(q, arb(0))
     rows = [(x / sum_p, y / sum_q) for x, y in zip(p, q, strict=True) if x > 0 and y > 0]
@@ -63,6 +65,7 @@ def _discrete_laplace_rows(step: Step, adjacency: str) -> Outcomes:
     need(noise > 0, WITHOUT_NOISE)
     a, s = 1 / arb(noise), int(size)
     need(s <= 20_000, "plan: too many losses")
+    charge(4 * s)
     end = 1 / (1 + (-a).exp())
     rows = [(end, end * (-a * s).exp()), (end * (-a * s).exp(), end)]
     step_mass = (1 - (-a).exp()) * end
@@ -78,6 +81,7 @@ def _discrete_gaussian_rows(step: Step, adjacency: str) -> Outcomes:
     sigma, s = arb(noise), int(size)
     reach = math.ceil(noise * math.sqrt(2 * 0.7 * int(ctx.prec)) + 1)
     need(2 * reach + s <= 20_000, "plan: too many losses")
+    charge(6 * (reach + s))
     weights = {k: (-((arb(k) / sigma) ** 2) / 2).exp() for k in range(-reach - s, reach + s + 1)}
     # beyond K the terms fall by at least e^(-K/sigma^2) each
     far = arb(reach + s)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from flint import acb, arb
 
 from privloss.certificates.balls import Use, need, tail
+from privloss.certificates.budget import charge
 from privloss.certificates.pairs.base import Named, Normal, Pair, Table, even
 from privloss.certificates.pairs.noise import Step, noise_and_size, ratio, refuse
 from privloss.certificates.pairs.piece import Piece
@@ -45,6 +46,7 @@ class TruncatedNormal(Pair):
 
     def mgf(self, z: acb) -> acb:
         """Outputs x in [mu - bound, bound], loss mu^2/2 - mu x: completing the square moves the normal by -mu z."""
+        charge(40)
         root = arb(2).sqrt()
         ends = ((self.bound + self.mu * z) / root).erf() - ((self.mu - self.bound + self.mu * z) / root).erf()
         return (self.mu**2 * z * (z + 1) / 2).exp() * ends / (2 * self.mass)

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.losses.base import PrivacyLoss, columns
+from privloss.losses.base import Concentration, PrivacyLoss, columns, on_axis
 from privloss.losses.table.build import symmetric_response
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Table
@@ -103,6 +103,11 @@ class AtomsLoss(PrivacyLoss):
             return Lattice(float(self.eps[0]), 2, int(self.count.sum()) % 2) if plain else Lattice(self.eps[0], 1, 0)
         return common_lattice(self.lattice_steps())
 
+    def concentration(self) -> Concentration:
+        """As for Laplace noise: in u = (z + 1/2)^2 M is proportional to cosh(eps sqrt(u)) + others e^(-eps/2)/2, whose
+        zeros are all negative if that constant is at most 1. K(t)/(t(t+1)) then falls."""
+        return Concentration(searched=self, falls=bool(np.all(self.others * np.exp(-0.5 * self.eps) < 2 - 1e-9)))
+
     def lattice_steps(self) -> list[Steps]:
         """The losses of each row and how often it runs."""
         return [
@@ -137,6 +142,11 @@ class AtomsLoss(PrivacyLoss):
         lost = np.log1p(-self.delta)[:, None]
         sizes = self.count @ (np.abs(re) + np.abs(lost))
         return np.asarray(raised(self.count @ (re + error + lost), 4 + 2 * len(self.eps), sizes))
+
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        re, im, error = _k(self.eps, self.others, c + 0j)
+        lost = np.log1p(-self.delta)[:, None]
+        return on_axis((re + lost, im, error + 8 * UNIT * (np.abs(re) - lost)), self.count)
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One use, without the mass at infinity."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privloss.losses.base import PrivacyLoss, columns
+from privloss.losses.base import PrivacyLoss, columns, on_axis
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.transform import LineValues
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised, widened
@@ -81,6 +81,9 @@ class BoundedRangeLoss(PrivacyLoss):
     def log_mgf_upper(self, c: Real) -> Real:
         re, _, error = _k(self.eps, c + 0j)
         return np.asarray(raised(self.count @ (re + error), 2 * len(self.eps), self.count @ np.abs(re)))
+
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        return on_axis(_k(self.eps, c + 0j), self.count)
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One use: (e^(eps0/2) - e^(x/2))^2 / (e^eps0 - 1)."""

@@ -52,6 +52,10 @@ class GaussianLoss(PrivacyLoss):
     def log_mgf_upper(self, c: Real) -> Real:
         return np.asarray(raised(0.5 * self.mu_squared * c * (c + 1), _UNITS))
 
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        k = 0.5 * self.mu_squared * c * (c + 1)
+        return np.asarray(lowered(k, _UNITS)), np.asarray(raised(k, _UNITS))
+
     def hockey_stick(self, eps: float) -> tuple[float, float]:
         """Closed form; where it would cancel, the contour engine gives the same number with all its digits."""
         low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privloss.losses.base import PrivacyLoss, columns
+from privloss.losses.base import Concentration, PrivacyLoss, columns, on_axis
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real, log_lowered, log_raised, lowered, padded_up, raised, widened
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAX_WORK = 20_000_000
 _ROUNDED = 4  # roundings in a lambda
+_TOGETHER = 8192  # values that fit into a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,9 @@ class LaplaceLoss(PrivacyLoss):
         re, _, error = _k(self.lam, c + 0j)
         return np.asarray(raised(self.count @ (re + error), 2 * len(self.lam), self.count @ np.abs(re)))
 
+    def log_mgf_bounds(self, c: Real, goal: float) -> tuple[Real, Real]:
+        return on_axis(_k(self.lam, c + 0j), self.count)
+
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """One release: delta = 1 - e^((eps - lambda)/2) for |eps| <= lambda, 1 - e^eps below; a few: `laplace_sums`."""
         if self.count.sum() == 1:
@@ -95,6 +99,13 @@ class LaplaceLoss(PrivacyLoss):
         # lambda itself is rounded, and delta rises with lambda
         low, high = (_one_release(lam, eps) for lam in widened(float(self.lam[0]), _ROUNDED))
         return log_lowered(low, 8), min(log_raised(high, 8), 0.0)
+
+    def concentration(self) -> Concentration:
+        """M is an entire function F of u = s^2, of order 1/2, and with v = sqrt(-u) its zeros solve v cos(lambda v) +
+        sin(lambda v)/2 = 0: eigenvalues v^2 of -y'' on [0, lambda] with y(0) = 0, y'(lambda) = -y(lambda)/2, all
+        positive. So F is F(0) times a product of 1 + u/v_k^2 (Hadamard), log F is concave in u, and K(t)/(t(t+1)), its
+        slope from u = 1/4 (t = 0) on, falls."""
+        return Concentration(searched=self, falls=True)
 
     def mean_bounds(self) -> tuple[float, float]:
         """lambda - 1 + e^-lambda each."""
@@ -121,14 +132,16 @@ class _Vertical:
         lam, count = self.loss.lam, self.loss.count
         if len(lam) * len(t) > _MAX_WORK:
             raise TooExpensive("Laplace line")
-        modulus, phase, error = np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
-        for one, times in zip(lam, count, strict=True):
-            re, im, err = _k(np.array([one]), self.c + 1j * t)
-            modulus += times * re[0]
-            phase += times * im[0]
-            error += times * (err[0] + 8 * UNIT * (np.abs(re[0]) + np.abs(im[0])))
-        size = len(lam) * UNIT * (np.abs(modulus) + np.abs(phase))
-        return LineValues(modulus, phase, error + size)
+        modulus, phase, error, size = (np.zeros_like(t) for _ in range(4))
+        together = max(1, _TOGETHER // max(len(t), 1))  # members of a short line share their calls
+        for i in range(0, len(lam), together):
+            re, im, err = _k(lam[i : i + together], self.c + 1j * t)
+            times = count[i : i + together]
+            modulus += times @ re
+            phase += times @ im
+            error += times @ err
+            size += times @ (np.abs(re) + np.abs(im))
+        return LineValues(modulus, phase, error + (8 + len(lam)) * UNIT * size)
 
     def cells(self, start: float, width: float, count: int, enough: float) -> Real:
         """y = |M(c+it)/M(c)|^2 at the edges; the variance of a bounded loss is at most lambda^2."""
@@ -171,48 +184,74 @@ def _m_minus_1(lam: Real, z: Complex) -> tuple[Complex, Real]:
     [2 sinh(lambda/2) sinh^2(z lambda/2) + cosh(lambda/2) sinh(z lambda) - 2 z sinh(lambda/2)] / (2 s).
     """
     s = np.where(np.abs(z + 0.5) < 1e-9, 1e-9, z + 0.5)
-    x2, y2 = (s * lam) ** 2, (0.5 * lam) ** 2
-    # S(x) - S(y) = (x2 - y2) sum_k D_k/(2k+1)!,  D_k = (x2^k - y2^k)/(x2 - y2); used for |x|, |y| < 1
-    near = (np.abs(x2) < 1.0) & (y2 < 1.0)
-    a, b = np.where(near, x2, 0.0), np.where(near, y2, 0.0)
-    term, power, total, factorial = np.ones_like(a), b + 0 * a, np.zeros_like(a), 1.0
-    for k in range(1, 11):
-        factorial *= (2 * k) * (2 * k + 1)
-        total = total + term / factorial
-        term = a * term + power
-        power = power * b
-    series = 0.5 * lam * z * (z + 1) * lam**2 * total
     with np.errstate(over="ignore", invalid="ignore"):
         half = np.exp(-0.5 * lam)
         sinh, cosh = -0.5 * np.expm1(-lam), 0.5 * (1 + np.exp(-lam))  # of lambda/2, times e^(-lambda/2)
-        terms = 2 * sinh * np.sinh(0.5 * z * lam) ** 2, cosh * np.sinh(z * lam), -2 * z * sinh
-        far = (terms[0] + terms[1] + terms[2]) / (2 * s)
-        first = 2 * half * np.sinh(0.5 * (z + 1) * lam) * np.sinh(0.5 * z * lam)
-        far_size = (np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2])) / np.abs(2 * s)
-        # where a sine vanishes the rounding of its argument does not: |d sinh(w)| <= |w| |cosh w|
-        a, b = 0.5 * (z + 1) * lam, 0.5 * z * lam
-        moved = 2 * half * (np.abs(a * np.cosh(a) * np.sinh(b)) + np.abs(b * np.cosh(b) * np.sinh(a)))
-        moved = moved + np.abs(b) * (2 * cosh * np.abs(np.cosh(2 * b)) + 4 * sinh * np.abs(np.sinh(b) * np.cosh(b))) / (
-            np.abs(2 * s)
-        )
-    second = np.where(near, half * series, far)
-    size = np.abs(first) + np.where(near, np.abs(half * series), far_size)
-    return np.asarray(first + second), size + moved
+        a, b = 0.5 * (z + 1) * lam, 0.5 * z * lam  # of the same height
+        cos, sin = np.cos(b.imag), np.sin(b.imag)
+        sinh_b, cosh_b, sinh_a, cosh_a = np.sinh(b.real), np.cosh(b.real), np.sinh(a.real), np.cosh(a.real)
+        both = (sinh_b * cos + 1j * (cosh_b * sin)) * (cosh_b * cos + 1j * (sinh_b * sin))
+        sinh_a, sinh_b = sinh_a * cos + 1j * (cosh_a * sin), sinh_b * cos + 1j * (cosh_b * sin)
+        terms = 2 * sinh * sinh_b**2, 2 * cosh * both, -2 * z * sinh
+        second = (terms[0] + terms[1] + terms[2]) / (2 * s)
+        first = 2 * half * sinh_a * sinh_b
+        second_size = (np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2])) / np.abs(2 * s)
+        # where a sine vanishes the rounding of its argument does not: |d sinh(w)| <= |w| |cosh w|, and |cosh w|^2 is at
+        # most 1 + |sinh w|^2
+        at_a, at_b, double = np.abs(sinh_a), np.abs(sinh_b), 2 * np.abs(both)
+        moved = 2 * half * (np.abs(a) * _cosh(at_a) * at_b + np.abs(b) * _cosh(at_b) * at_a)
+        moved = moved + np.abs(b) * 2 * (cosh * _cosh(double) + sinh * double) / np.abs(2 * s)
+    near = (np.abs(s * lam) < 1.0) & (lam < 2.0)
+    if np.any(near):
+        every = [np.broadcast_to(x, near.shape)[near] for x in (half, lam, z, s)]
+        series = every[0] * _series(*every[1:])
+        second[near], second_size[near] = series, np.abs(series)
+    return np.asarray(first + second), np.abs(first) + second_size + moved
+
+
+def _cosh(sinh: Real) -> Real:
+    return np.sqrt(1 + sinh * sinh)
+
+
+def _series(lam: Real, z: Complex, s: Complex) -> Complex:
+    """lambda/2 [S(x) - S(y)], x = s lambda, y = lambda/2, |x|, |y| < 1: (x^2 - y^2) times the sum of D_k/(2k+1)!,
+    D_k = (x^2k - y^2k)/(x^2 - y^2)."""
+    a, b = (s * lam) ** 2, (0.5 * lam) ** 2
+    term, power, total, factorial = np.ones_like(a), b, np.zeros_like(a), 1.0
+    for k in range(1, 11):
+        factorial *= (2 * k) * (2 * k + 1)
+        total += term / factorial
+        term = a * term + power
+        power = power * b
+    return np.asarray(0.5 * lam * z * (z + 1) * lam**2 * total)
 
 
 def _k(lam: Real, z: Complex) -> tuple[Real, Real, Real]:
     """Re K, Im K and error, arrays (lam, z), Re z > -1."""
     lam, z = lam[:, None], z[None, :]
-    near = np.abs(z * lam) < 20.0
-    m1, terms = _m_minus_1(lam, np.where(near, z, 0.0))
-    near_re, near_im = log1p_polar(m1.real, m1.imag)
-    # far out: M = e^(z lambda) (z + 1 + z e^(-(2z+1) lambda)) / (2z + 1)
+    size = np.abs(z * lam)
+    near = size < 20.0
+    if np.all(near):
+        return _k_near(lam, z, size)
+    if not np.any(near):
+        return _k_far(lam, z, size)
+    lam, z = np.broadcast_to(lam, size.shape), np.broadcast_to(z, size.shape)
+    re, im, error = np.empty_like(size), np.empty_like(size), np.empty_like(size)
+    for which, ask in ((near, _k_near), (~near, _k_far)):
+        re[which], im[which], error[which] = ask(lam[which], z[which], size[which])
+    return re, im, error
+
+
+def _k_near(lam: Real, z: Complex, size: Real) -> tuple[Real, Real, Real]:
+    m1, terms = _m_minus_1(lam, z)
+    re, im = log1p_polar(m1.real, m1.imag)
+    # every hyperbolic function carries a few roundings of its argument
+    return re, im, np.log1p(32 * UNIT * terms * (2 + size + lam) / np.exp(np.maximum(re, -600.0)))
+
+
+def _k_far(lam: Real, z: Complex, size: Real) -> tuple[Real, Real, Real]:
+    """M = e^(z lambda) (z + 1 + z e^(-(2z+1) lambda)) / (2z + 1)."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         rest = (z + 1 + z * np.exp(-(2 * z + 1) * lam)) / (2 * z + 1)
-        far_re, far_im = (z * lam).real + np.log(np.abs(rest)), (z * lam).imag + np.angle(rest)
-    re, im = np.where(near, near_re, far_re), np.where(near, near_im, far_im)
-    size = np.abs(z * lam)
-    # every hyperbolic function carries a few roundings of its argument
-    near_error = 32 * UNIT * terms * (2 + size + lam) / np.exp(np.maximum(near_re, -600.0))
-    far_error = 64 * UNIT * (1 + size) / np.minimum(np.abs(rest), 1.0)
-    return re, im, np.log1p(np.where(near, near_error, far_error))
+        re, im = (z * lam).real + np.log(np.abs(rest)), (z * lam).imag + np.angle(rest)
+        return re, im, np.log1p(64 * UNIT * (1 + size) / np.minimum(np.abs(rest), 1.0))
