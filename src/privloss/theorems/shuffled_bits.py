@@ -178,7 +178,7 @@ class _Line:
     def at_most(self, j: Real, k: Real) -> Real:
         """log of an upper bound on h at k and beyond: (a + b) P[W >= k] <= (a + b) E[e^(cW)] e^(-ck)."""
         log1, log0 = self.bits.logs(self.c)
-        return j * log1 + (self.others - j) * log0 - self.c * k + math.log(self.bits.a + self.bits.b) + 1e-6
+        return np.asarray(j * log1 + (self.others - j) * log0 - self.c * k + math.log(self.bits.a + self.bits.b) + 1e-6)
 
     def _cut(self, j: Real) -> Real:
         """The nodes that were left out: |1 + w (e^(ix) - 1)|^2 = 1 - 4 w (1-w) sin^2(x/2) falls in x up to pi."""
