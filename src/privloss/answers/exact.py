@@ -180,7 +180,11 @@ def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound]
     upper, notes = found.upper, (*found.notes, "lower end: a mechanism that attains it")
     if worst.unsampled is not None:
         plain = ask(worst.unsampled, tolerance).upper
-        upper, notes = (plain, (*notes, "upper end: without sampling")) if plain < upper else (upper, notes)
+        upper, notes = (
+            (plain, (*notes, "upper end: the second bound, what was sampled shown"))
+            if plain < upper
+            else (upper, notes)
+        )
     return Bound(lower, upper, found.method, notes)  # raises if they contradict each other, which would be a bug
 
 
