@@ -87,9 +87,11 @@ def _without_replacements(
     if min(sizes) < most or not rate < 1 or add > FURTHEST:
         return None
     parts = [CutDown.of(others, rate, most) for others in sizes]
+    if not all(part.known for part in parts):
+        return None
     here = max(part.square() for part in parts) * math.expm1(add**2)
     there = rate**2 * ((1 - over) * math.expm1(add**2) + over * math.expm1(s**2)) if s <= FURTHEST else math.inf
-    if here > there or not all(part.known for part in parts):
+    if here > there:
         return None
     if adjacency == ADD_REMOVE:
         return against_none(parts, add)
