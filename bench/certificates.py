@@ -38,9 +38,8 @@ def grid(settings: int, seed: int) -> None:
         moments += "split" not in certificate.bound.method and "line" not in certificate.bound.method
         if radii[-1] > 1e-9 or found[-1] > 5:
             print(f"  {setting}: radius {radii[-1]:.1e}, {found[-1]:.1f} s, {certificate.bound.method}")
-    print(
-        f"{settings} ordinary settings, seed {seed}: radius at most {max(radii):.1e}, median {statistics.median(radii):.1e}"
-    )
+    widths = f"radius at most {max(radii):.1e}, median {statistics.median(radii):.1e}"
+    print(f"{settings} ordinary settings, seed {seed}: {widths}")
     print(f"CPU s: found in {statistics.median(found):.2f} (median), {max(found):.1f} (most)")
     print(f"       checked in {statistics.median(checked):.2f} (median), {max(checked):.1f} (most)")
     print(f"moments bound only: {moments}")

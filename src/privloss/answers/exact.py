@@ -46,6 +46,7 @@ from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.work import DEFAULT_WORK, limited, spent
 
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
+ADAPTIVE = "recursion over adaptive choices of bounded range (Dong, Durfee, Rogers 2020)"
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
 
 
@@ -134,7 +135,8 @@ def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
     if delta == 1 or (not worst.loss.parts and worst.curve.empty):
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
-        return _between(worst, lambda loss, width: exact_epsilon(loss, delta, width), tolerance)
+        found = _between(worst, lambda loss, width: exact_epsilon(loss, delta, width), tolerance)
+        return _narrowed(found, None if worst.adaptive is None else worst.adaptive.epsilon(delta, found.lower))
     return moments.epsilon(worst, delta, lambda loss: exact_epsilon(loss, delta, tolerance))
 
 
@@ -180,8 +182,21 @@ def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound]
     upper, notes = found.upper, (*found.notes, "lower end: a mechanism that attains it")
     if worst.unsampled is not None:
         plain = ask(worst.unsampled, tolerance).upper
-        upper, notes = (plain, (*notes, "upper end: without sampling")) if plain < upper else (upper, notes)
+        upper, notes = (
+            (plain, (*notes, "upper end: the second bound, what was sampled shown"))
+            if plain < upper
+            else (upper, notes)
+        )
     return Bound(lower, upper, found.method, notes)  # raises if they contradict each other, which would be a bug
+
+
+def _narrowed(found: Bound, recursion: tuple[float, float] | None) -> Bound:
+    """Choices of one range: the best adversary, use by use, on a grid (`losses/closed/adaptive_range.py`)."""
+    if recursion is None or (recursion[0] <= found.lower and found.upper <= recursion[1]):
+        return found
+    lower, upper = max(found.lower, recursion[0]), min(found.upper, recursion[1])
+    notes = tuple(note for note in found.notes if not note.startswith("lower end"))
+    return Bound(lower, upper, f"{found.method}; {ADAPTIVE}", notes)
 
 
 # -- delta -------------------------------------------------------------------------------------------------------------
@@ -191,7 +206,8 @@ def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
     if not worst.loss.parts and worst.curve.empty:
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
-        return _between(worst, lambda loss, width: exact_delta(loss, eps, width), tolerance)
+        found = _between(worst, lambda loss, width: exact_delta(loss, eps, width), tolerance)
+        return _narrowed(found, None if worst.adaptive is None else worst.adaptive.delta(eps))
     return moments.delta(worst, eps, lambda loss: exact_delta(loss, eps, tolerance))
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from privloss.errors import Unsupported
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.closed.adaptive_range import AdaptiveRange
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.curve import RenyiCurve
 from privloss.losses.step import Step
@@ -41,6 +42,7 @@ class WorstNeighbours:
     attained: tuple[ComposedLoss, ...]  # where `loss` itself may not be attained: members that are, for lower ends
     attained_pointwise: bool  # delta(eps) of `loss` is attained all the same, at every eps by another member
     unsampled: ComposedLoss | None  # a second bound from above: the same without the samplers of which bounds are known
+    adaptive: AdaptiveRange | None  # where every step is a choice of the same range: the best adversary's recursion
     theorems: tuple[str, ...]
     assumptions: tuple[str, ...]
 
@@ -61,9 +63,16 @@ def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeigh
         attained=members if bounded else (),
         attained_pointwise=not several and all(step.attained_pointwise for step, _ in uses),
         unsampled=_without_samplers(above) if curve.empty else None,
+        adaptive=_adaptive(uses),
         theorems=_unique(step.theorems for step, _ in above),
         assumptions=_unique(step.assumptions for step, _ in above),
     )
+
+
+def _adaptive(uses: Sequence[Use]) -> AdaptiveRange | None:
+    spans, count = {step.span for step, _ in uses}, sum(n for _, n in uses)
+    span = spans.pop() if len(spans) == 1 else None
+    return None if span is None or count < 2 else AdaptiveRange(span, count)
 
 
 def _uneven(uses: Sequence[Use]) -> list[int]:

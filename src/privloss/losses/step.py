@@ -46,6 +46,7 @@ class Step:
     # Pairs that some instance of the mechanism surely has; empty: `loss` is one of them. Several are tried in turn.
     attained: tuple[PrivacyLoss | None, ...] = ()
     attained_pointwise: bool = False  # delta(eps) of one use is attained at every eps, by different instances
+    span: float | None = None  # all that is known of a choice is that its loss has this range, and any such may be made
     curve: RenyiCurve | None = None  # what is known only through Renyi divergences, and
     stand_in: PrivacyLoss | None = None  # a pair that satisfies that curve
     without_sampler: Step | None = None  # a second bound from above, where a sampler's pair is only a bound
@@ -102,6 +103,7 @@ class Step:
             loss=_times(self.loss, count),
             attained=tuple(_times(a, count) for a in self.attained),
             attained_pointwise=False,
+            span=None,
             curve=None if self.curve is None else self.curve.times(count),
             stand_in=_times(self.stand_in, count),
             without_sampler=None if self.without_sampler is None else self.without_sampler.times(count),

@@ -52,6 +52,7 @@ def bounded_range_step(eps: float, kind: str, adjacency: str) -> Step:
         mirrored=True,
         attained=tuple(TableLoss.one(two_point(eps, 0.5 * eps * (1 + share))) for share in _SHARES),
         attained_pointwise=True,
+        span=eps,
     )
     return on_samples(
         step,

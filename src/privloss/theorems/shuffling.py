@@ -23,12 +23,14 @@ from privloss.numerics.bound import Bound
 from privloss.numerics.floats import log_raised, lowered, next_down, next_up, raised, rounded_up, widened
 from privloss.numerics.solve import decreasing_root
 from privloss.numerics.stable import exp_or_inf
+from privloss.theorems import shuffled_bits
 from privloss.theorems.shuffle_pair import blanket, held, log_delta
 
 _SMALLEST = 1e-100  # below, the values of the pair would leave the range of doubles; one report alone is a fine bound
 _LARGEST = 100.0  # far beyond any amplification: with 10^12 people none is left above log(10^12) = 27.6
 _GENERIC = "shuffled reports, binary randomised response dominates"
 _RESPONSE = "shuffled randomised response, privacy blanket"
+_BITS = "shuffled randomised response, all values of the others"
 
 
 def clones(local_epsilon: float, people: int, delta: float) -> float:
@@ -86,7 +88,9 @@ def numerical_delta(local_epsilon: float, people: int, epsilon: float, answers: 
     others say one of the two answers that matter, A ~ Bin(C, 1/2) of them the first, p = 1/(e^eps0 + 1). For
     k >= 3 the third component is the number of all other answers *from the blanket*: it tells whether the changed
     report is among the two, and a pair that hides it is too optimistic. The lower end is a real mechanism, randomised
-    response where all others hold one value (`shuffle_pair.held`), in the generic case with 2 or 3 answers.
+    response where all others hold one value (`shuffle_pair.held`), in the generic case with 2 or 3 answers. For two
+    answers and up to a million people both ends are the truth, the largest delta over all values that the others may
+    hold (`shuffled_bits`); often they are not all the same.
 
     >>> print(numerical_delta(4.0, people=1000, epsilon=1.0, answers=4))
     [0.00030047, 0.00030090]
@@ -95,7 +99,7 @@ def numerical_delta(local_epsilon: float, people: int, epsilon: float, answers: 
     eps = check.number("epsilon", epsilon, low=0)
     low = max(_log_lower(eps0, n, eps, k, which) for which in range(_how_many(k)))
     lower, upper = _exp_down(low), min(_exp_up(_log_upper(eps0, n, eps, k)), 1.0)
-    return Bound(min(lower, upper), upper, _GENERIC if k is None else _RESPONSE)
+    return Bound(min(lower, upper), upper, _method(n, k))
 
 
 def numerical_epsilon(local_epsilon: float, people: int, delta: float, answers: int | None = None) -> Bound:
@@ -112,9 +116,16 @@ def numerical_epsilon(local_epsilon: float, people: int, delta: float, answers: 
     # a normal approximation of the two binomials, to start from
     spread = math.sqrt(2 * math.exp(-eps0) / n) * math.expm1(eps0) / math.sqrt(1 + math.exp(-eps0))
     start = min(math.log1p(spread * math.sqrt(2 * (1 - log_target))), eps0)
+    if _enumerated(n, k) and n > 1 and eps0 >= _SMALLEST:
+        found = shuffled_bits.epsilon(eps0, n, level, start)
+        return Bound(found[0], found[1], _method(n, k))
     upper = min(decreasing_root(lambda eps: (math.inf, _log_upper(eps0, n, eps, k)), level, start)[1], eps0)
     lower = _attained_epsilon(eps0, n, k, level, upper) if upper > 0 else 0.0
-    return Bound(min(lower, upper), upper, _GENERIC if k is None else _RESPONSE)
+    return Bound(min(lower, upper), upper, _method(n, k))
+
+
+def _method(n: int, answers: int | None) -> str:
+    return _GENERIC if answers is None else _BITS if _enumerated(n, answers) else _RESPONSE
 
 
 def _attained_epsilon(eps0: float, n: int, k: int | None, level: tuple[float, float], start: float) -> float:
@@ -137,6 +148,8 @@ def _log_lower(eps0: float, n: int, eps: float, answers: int | None, which: int)
     """The log of a lower bound on delta of a real mechanism: 0, the others hold the same value; 1, a third value."""
     if eps >= eps0 or eps0 < _SMALLEST:
         return -math.inf
+    if _enumerated(n, answers):
+        return shuffled_bits.log_delta(eps0, eps, n)[0]
     k = answers or (3 if which else 2)
     return log_delta(held(eps0, eps, k)[which], eps0, n)[0]
 
@@ -150,7 +163,14 @@ def _log_upper(eps0: float, n: int, eps: float, answers: int | None) -> float:
     local = log_raised(local, 16)
     if n == 1 or eps0 < _SMALLEST:
         return local
+    if _enumerated(n, answers):
+        return min(local, shuffled_bits.log_delta(eps0, eps, n)[1])
     return min(local, log_delta(blanket(eps0, eps, k), eps0, n)[1])
+
+
+def _enumerated(n: int, answers: int | None) -> bool:
+    """Binary randomised response: all values that the others may hold are gone through."""
+    return answers == 2 and n <= shuffled_bits.MOST_PEOPLE
 
 
 def _exp_down(log: float) -> float:

@@ -14,9 +14,11 @@ from privloss.losses.density.normal import FURTHEST, NormalPair, normal_table
 from privloss.losses.mixture.loss import GaussianMixtureLoss
 from privloss.losses.samplers.setting import Setting, distance_text
 from privloss.losses.step import Distances, NoPair, Step
-from privloss.losses.table.hits import binned
+from privloss.losses.table.hits import binned, shown_hits
 from privloss.losses.table.loss import TableLoss
 
+_MOSTLY = 0.9  # records that are in the batch more often: as if always; and so are, where nothing is gained,
+_SOMETIMES, _OFTEN = 0.02, 0.2  # those that are in it less often, compared with a null record or with another one
 SYMMETRIC = (
     "symmetric pair of (1-q) N(0) + q N(s) against N(0): joint convexity bounds both orders of the neighbours, and one "
     "pair that dominates both composes (Balle, Barthe, Gaboardi 2018; Zhu, Dong, Wang 2022, Thm. 10, 11)"
@@ -63,7 +65,8 @@ def gaussian_fixed_size(distances: Distances, rate: float, text: str, adjacency:
             "larger size, both directions (Zhu, Dong, Wang 2022, Thm. 11)"
         )
         return Step((theorem,), (about,), GaussianMixtureLoss.one(rate, 1 / s))
-    plain = Step((), (), GaussianLoss(s**2), mirrored=True)
+    zeroed = adjacency != REPLACE_ONE and distances.add is not None
+    plain = _shown(rate, distances.add or s, _SOMETIMES) if zeroed else _shown(rate, s, _OFTEN)
     bound: PrivacyLoss = GaussianLoss(s**2)
     if s <= FURTHEST:
         bound = TableLoss.one(normal_table([(1.0, NormalPair(((rate, s),), folded=True))]))
@@ -73,3 +76,11 @@ def gaussian_fixed_size(distances: Distances, rate: float, text: str, adjacency:
         below = TableLoss.one(binned(((rate, s),), ((rate, distances.add or s),)))
     theorem = f"fixed size under {adjacency}: {SYMMETRIC}; lower end: all other records alike, the pair itself"
     return Step((theorem,), (about,), bound, mirrored=True, attained=(below,), without_sampler=plain)
+
+
+def _shown(rate: float, apart: float, least: float) -> Step:
+    """A second bound: whether the record is in the batch is revealed, and then it is compared with what is there in its
+    place, another record or a null record."""
+    told = least < rate <= _MOSTLY and apart <= FURTHEST
+    loss: PrivacyLoss = TableLoss.one(shown_hits(((rate, apart),))) if told else GaussianLoss(apart**2)
+    return Step((), (), loss, mirrored=True)

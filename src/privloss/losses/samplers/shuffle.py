@@ -39,7 +39,7 @@ def shuffle(step: Step, steps: int, at: Setting) -> Step:
         return step
     return replace(
         step, theorems=(theorem,), assumptions=(f"{at.inner}; {text}", *step.assumptions), attained=(None,),
-        attained_pointwise=False, poisson=None, symmetric=None,
+        attained_pointwise=False, span=None, poisson=None, symmetric=None,
     )  # fmt: skip
 
 

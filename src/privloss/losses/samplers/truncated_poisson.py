@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,23 +14,27 @@ from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.density.normal import FURTHEST, NormalPair, normal_table
 from privloss.losses.mixture.loss import GaussianMixtureLoss
+from privloss.losses.samplers.cut_down import CutDown, against_another, against_none, against_null
 from privloss.losses.samplers.poisson import poisson, two_sided
 from privloss.losses.samplers.setting import Setting, distance_text
-from privloss.losses.step import Step
+from privloss.losses.step import Distances, Step
 from privloss.losses.symmetric.pair import HitPair, Split, SymmetricPair
 from privloss.losses.table.hits import hit_table
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.symmetric import fold
+from privloss.losses.table.table import Table
 from privloss.numerics.floats import lowered, raised
 
 _MOST_SUMMED = 1_000_000
 _MOST_CUT = 20_000
+_SELDOM = 1e-3  # samples that are cut down less often are best seen as Poisson samples with an exception
 
 
 def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -> Step:
     """How many others were sampled, S ~ Bin(others, q), may be revealed. While S < most nothing is cut off. Otherwise
     the record, if sampled and kept, takes the place of another: a hit of rate at most q at the distance of a
-    replacement. That is worse than the first case, so more others and a rounded-up probability are safe."""
+    replacement. That is worse than the first case, so more others and a rounded-up probability are safe. Mostly it is
+    better not to tell S >= most from S = most - 1 (`cut_down`)."""
     distances = at.distances(step)
     others = n if at.adjacency == ADD_REMOVE else n - 1  # a neighbour may have one more than n
     over = min(float(betainc(most, others - most + 1, rate)) * (1 + 1e-6) + 1e-300, 1.0) if most <= others else 0.0
@@ -45,8 +50,9 @@ def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -
         raise Unsupported(f"{at.sampled} under replace-one: give noise_multiplier = noise / clipping norm.")
     add, s = distances.add, distances.replace
     theorem = (
-        "truncated Poisson: the number of others revealed; below the maximum a Poisson sample, above it the record "
-        "replaces another (joint convexity; docs/samplers.md); lower end: others that contribute nothing"
+        "truncated Poisson: the number of others revealed, as far as it matters; below the maximum a Poisson sample, "
+        "above it the record beside one other less, or in its place (joint convexity; docs/samplers.md); lower end: "
+        "others that contribute nothing"
     )
     about = f"gaussian: {distance_text(add)}, replaced {distance_text(s)}; {text}"
     plain = Step((), (), GaussianLoss(s**2), mirrored=True)
@@ -60,9 +66,20 @@ def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -
         lost = rate - sampled
         row = normal_table([(max(1 - over - lost, 1e-300), usual)], [(over, table)], lost)
         bound = TableLoss.one(replace(row, split=_split(rate, over, 1 / add, 1 / s, at.adjacency)))
+    sizes = [n - 1, n] if at.adjacency == ADD_REMOVE else [n - 1]
+    closer = None
+    if over >= _SELDOM:
+        closer = _without_replacements(sizes, rate, most, distances, at.adjacency, over)
+    if closer is not None:
+        bound = TableLoss.one(closer)
     below = _attained(_kept(n, rate, most), add, mirrored)
     found = Step(
-        (theorem,), (about,), bound, mirrored=mirrored or s > FURTHEST, attained=(below,), without_sampler=plain
+        (theorem,),
+        (about,),
+        bound,
+        mirrored=mirrored or (s > FURTHEST and closer is None),
+        attained=(below,),
+        without_sampler=plain,
     )
     return at.with_null(step, found)
 
@@ -76,6 +93,25 @@ def _split(rate: float, over: float, sigma: float, replaced: float, adjacency: s
     return Split(((1 - over, usual), (over, other)))
 
 
+def _without_replacements(
+    sizes: list[int], rate: float, most: int, distances: Distances, adjacency: str, over: float
+) -> Table | None:
+    """The bound of `cut_down`, where it looks better: in terms of the mean square of the likelihood ratios."""
+    add, s = distances.add or distances.replace, distances.replace
+    if min(sizes) < most or not rate < 1 or add > FURTHEST:
+        return None
+    parts = [CutDown.of(others, rate, most) for others in sizes]
+    if not all(part.known for part in parts):
+        return None
+    here = max(part.square() for part in parts) * math.expm1(add**2)
+    there = rate**2 * ((1 - over) * math.expm1(add**2) + over * math.expm1(s**2)) if s <= FURTHEST else math.inf
+    if here > there:
+        return None
+    if adjacency == ADD_REMOVE:
+        return against_none(parts, add)
+    return against_another(parts[0], add) if adjacency == REPLACE_ONE else against_null(parts[0], add)
+
+
 def _attained(kept: float, add: float, mirrored: bool) -> PrivacyLoss | None:
     """Others that contribute nothing: a Poisson sample with the probability of being kept."""
     if kept <= 0:
@@ -87,8 +123,8 @@ def _attained(kept: float, add: float, mirrored: bool) -> PrivacyLoss | None:
 
 
 def _kept(n: int, rate: float, most: int) -> float:
-    """The probability that a record is in the batch, rounded down: E[min(Bin(n, q), most)]/n, or q less what is cut off,
-    E[(Bin(n, q) - most)_+]/n, whichever loses less to rounding."""
+    """The probability that a record is in the batch, rounded down: E[min(Bin(n, q), most)]/n, or q less what is cut
+    off, E[(Bin(n, q) - most)_+]/n, whichever loses less to rounding."""
     most = min(most, n)
     if most > _MOST_SUMMED:
         return 0.0

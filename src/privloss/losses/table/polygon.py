@@ -15,6 +15,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -61,6 +62,14 @@ def from_hull(hull: list[Point]) -> Table:
             masses.append(float(alpha * (after - before)))
     lost = float(hull[-1][1])
     return Table(np.array(values), np.array(masses), lost, lost, slack=4.0, wobble=4.0, symmetric=True)
+
+
+def from_convex(hull: list[Point]) -> Table:
+    """The pair of a convex polygon that starts at (0, 1), and stays at its last height: not its own mirror image. What
+    Q has and P never has is 1 plus the first slope."""
+    found = from_hull(hull)
+    back = 1 + (hull[1][1] - hull[0][1]) / (hull[1][0] - hull[0][0])
+    return replace(found, back=float(back), symmetric=False)
 
 
 def _log(alpha: Fraction) -> float:
