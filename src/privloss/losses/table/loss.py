@@ -16,6 +16,7 @@ from privloss.losses.table.table import Table
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
+from privloss.numerics.work import charge
 
 _MAX_WORK = 40_000_000
 _BLOCK = 500_000
@@ -273,6 +274,7 @@ class _Vertical:
             raise TooExpensive("cells of atoms")
         total, edges = np.zeros(count), start + width * np.arange(count + 1)
         for row, times in zip(self.loss.rows, self.loss.count, strict=True):
+            charge(8.0 * len(row.values) * len(edges))
             squares = self._squares(row, row.tilted(self.c), edges)
             variance = self._variance(row)
             most = np.minimum(np.maximum(squares[1:], squares[:-1]), 1.0)[None]
