@@ -468,6 +468,7 @@ def test_few_different_boxes_are_enumerated() -> None:
         (lambda: pl.UnaryEncoding(0.2, 0.7), "q = 0.7"),
         (lambda: pl.Exponential(-1.0), "epsilon = -1.0"),
         (lambda: pl.NoisyMax(1.0, "cauchy"), "noise = 'cauchy'"),
+        (lambda: pl.NoisyMax(1.0, "gaussian"), "noise = 'gaussian': the hazard rate of normal noise has no bound"),
         (lambda: pl.TruncatedGaussian(1.0, 0.0), "bound = 0.0"),
         (lambda: pl.PrivacyProfile([0.1], [0.1, 0.2]), "epsilons has 1 entries, deltas 2"),
         (lambda: pl.TradeOff([0.0, 1.0], [1.0, 0.5]), "must rise from 0 to 1"),
