@@ -51,8 +51,8 @@ class NoisyMax(Mechanism):
         if noise in _NORMAL:
             raise InvalidInput(
                 f"noise = {noise!r}: the hazard rate of normal noise has no bound, so that what the index gives away "
-                "grows with the number of candidates; use gumbel, exponential or laplace, or account for all noisy scores as "
-                "one Gaussian release, of which the index is a post-processing."
+                "grows with the number of candidates; use gumbel, exponential or laplace, or account for all noisy "
+                "scores as one Gaussian release, of which the index is a post-processing."
             )
         set_field(self, "eps", epsilon)
         set_field(self, "noise", noise)
