@@ -282,7 +282,7 @@ def test_exponential_mechanism_is_never_worse_than_its_bound() -> None:
 
 
 def test_bounded_range_against_the_optimal_non_adaptive_bound() -> None:
-    """Dong, Durfee, Rogers 2020: max over t of the two-point mechanism. Adapting t is a little worse, and both ends say so."""
+    """Dong, Durfee, Rogers 2020: max over t of the two-point mechanism. Adapting t is a little worse."""
     eps, k = 0.1, 100
     found = (pl.Exponential(eps) * k).epsilon(1e-6)
     best = close = 0.0
