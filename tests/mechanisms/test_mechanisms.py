@@ -282,19 +282,21 @@ def test_exponential_mechanism_is_never_worse_than_its_bound() -> None:
 
 
 def test_bounded_range_against_the_optimal_non_adaptive_bound() -> None:
-    """Dong, Durfee, Rogers 2020: max over t of the two-point mechanism; our lower end is close, our upper end above."""
+    """Dong, Durfee, Rogers 2020: max over t of the two-point mechanism. Adapting t is a little worse."""
     eps, k = 0.1, 100
     found = (pl.Exponential(eps) * k).epsilon(1e-6)
-    best = 0.0
+    best = close = 0.0
     for t in np.linspace(0.001, 0.0999, 60):
         up = (math.exp(eps) - math.exp(t)) / math.expm1(eps)
         hits = np.arange(k + 1)
         logs = stats.binom.logpmf(hits, k, up)
         losses = hits * t + (k - hits) * (t - eps)
-        best = max(best, float((np.exp(logs) * np.maximum(-np.expm1(found.lower - losses), 0)).sum()))
-    assert best >= 1e-6 * (1 - 1e-9)  # the lower end is attained
+        best = max(best, float((np.exp(logs) * np.maximum(-np.expm1(found.upper - losses), 0)).sum()))
+        close = max(close, float((np.exp(logs) * np.maximum(-np.expm1(0.99 * found.lower - losses), 0)).sum()))
+    assert best <= 1e-6  # one t for all is no worse than the upper end
+    assert close >= 1e-6  # and attains 99 % of the lower one
     assert found.upper < (pl.PureDP(eps) * k).epsilon(1e-6).lower  # and the upper end beats pure DP
-    assert found.lower > 0.8 * found.upper
+    assert found.relative_width < 1e-3
 
 
 def test_unary_encoding() -> None:
@@ -468,6 +470,7 @@ def test_few_different_boxes_are_enumerated() -> None:
         (lambda: pl.UnaryEncoding(0.2, 0.7), "q = 0.7"),
         (lambda: pl.Exponential(-1.0), "epsilon = -1.0"),
         (lambda: pl.NoisyMax(1.0, "cauchy"), "noise = 'cauchy'"),
+        (lambda: pl.NoisyMax(1.0, "gaussian"), "noise = 'gaussian': the hazard rate of normal noise has no bound"),
         (lambda: pl.TruncatedGaussian(1.0, 0.0), "bound = 0.0"),
         (lambda: pl.PrivacyProfile([0.1], [0.1, 0.2]), "epsilons has 1 entries, deltas 2"),
         (lambda: pl.TradeOff([0.0, 1.0], [1.0, 0.5]), "must rise from 0 to 1"),

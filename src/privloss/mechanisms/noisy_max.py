@@ -20,6 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from privloss.errors import InvalidInput
 from privloss.losses.closed.atoms import AtomsLoss
 from privloss.losses.closed.laplace import LaplaceLoss
 from privloss.losses.density.exponentials import Exponentials
@@ -33,6 +34,7 @@ from privloss.mechanisms.parameters import number, word
 from privloss.numerics.floats import lowered
 
 GUMBEL, EXPONENTIAL, LAPLACE = "gumbel", "exponential", "laplace"
+_NORMAL = ("gaussian", "normal")
 NOISES = (GUMBEL, EXPONENTIAL, LAPLACE)
 
 
@@ -46,6 +48,12 @@ class NoisyMax(Mechanism):
     noise: str = word(NOISES, GUMBEL)
 
     def __init__(self, epsilon: float, noise: str = GUMBEL) -> None:
+        if noise in _NORMAL:
+            raise InvalidInput(
+                f"noise = {noise!r}: the hazard rate of normal noise has no bound, so that what the index gives away "
+                "grows with the number of candidates; use gumbel, exponential or laplace, or account for all noisy "
+                "scores as one Gaussian release, of which the index is a post-processing."
+            )
         set_field(self, "eps", epsilon)
         set_field(self, "noise", noise)
         self.__post_init__()

@@ -57,15 +57,7 @@ def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -
     about = f"gaussian: {distance_text(add)}, replaced {distance_text(s)}; {text}"
     plain = Step((), (), GaussianLoss(s**2), mirrored=True)
     mirrored = at.adjacency == REPLACE_ONE
-    bound: PrivacyLoss = GaussianLoss(s**2)
-    if s <= FURTHEST:
-        sampled = rate if rate < 1 else 1 - 1e-12  # the rest of "for sure" is disclosed
-        table = hit_table(sampled, s)
-        table = table if at.adjacency == ADD_REMOVE else fold(table)
-        usual = NormalPair(((sampled, add),), ((sampled, add),) if mirrored else ())
-        lost = rate - sampled
-        row = normal_table([(max(1 - over - lost, 1e-300), usual)], [(over, table)], lost)
-        bound = TableLoss.one(replace(row, split=_split(rate, over, 1 / add, 1 / s, at.adjacency)))
+    bound = _replacing(rate, over, add, s, at.adjacency)
     sizes = [n - 1, n] if at.adjacency == ADD_REMOVE else [n - 1]
     closer = None
     if over >= _SELDOM:
@@ -82,6 +74,19 @@ def truncated_poisson(step: Step, rate: float, n: int, most: int, at: Setting) -
         without_sampler=plain,
     )
     return at.with_null(step, found)
+
+
+def _replacing(rate: float, over: float, add: float, s: float, adjacency: str) -> PrivacyLoss:
+    """Below the maximum a Poisson sample, above it a hit at the distance of a replacement."""
+    if s > FURTHEST:
+        return GaussianLoss(s**2)
+    sampled = rate if rate < 1 else 1 - 1e-12  # the rest of "for sure" is disclosed
+    table = hit_table(sampled, s)
+    table = table if adjacency == ADD_REMOVE else fold(table)
+    usual = NormalPair(((sampled, add),), ((sampled, add),) if adjacency == REPLACE_ONE else ())
+    lost = rate - sampled
+    row = normal_table([(max(1 - over - lost, 1e-300), usual)], [(over, table)], lost)
+    return TableLoss.one(replace(row, split=_split(rate, over, 1 / add, 1 / s, adjacency)))
 
 
 def _split(rate: float, over: float, sigma: float, replaced: float, adjacency: str) -> Split | None:
