@@ -20,7 +20,7 @@ SEED = 20261117
 COUNT = 48  # of either kind
 POPULATION = 10**7  # of a fixed-size batch
 ABOUT = (
-    "Reference epsilons of T steps of a symmetric pair of sampled Gaussian noise, from tests/oracle/symmetric_losses.py: "
+    "Reference epsilons of T steps of a symmetric pair of sampled Gaussian noise (tests/oracle/symmetric_losses.py): "
     "Poisson samples under replace-one (two_sided) or batches of fixed size, sigma in units of the distance of a hit; "
     "true up to the relative error `trust`. tests/oracle/make_symmetric.py computes them anew."
 )
@@ -41,10 +41,9 @@ def solve(sigma: float, q: float, steps: int, delta: float, two_sided: bool) -> 
     found, trust = epsilon(q, sigma, steps, delta, two_sided)
     if not (1e-3 < found < 50 and trust <= 1e-9):
         return None
-    trust = float(f"{trust:.1e}") * 1.1
-    return {
-        "sigma": sigma, "q": q, "steps": steps, "delta": delta, "two_sided": two_sided, "epsilon": found, "trust": trust,
-    }  # fmt: skip
+    trust = float(f"{1.1 * trust:.1e}")
+    setting = {"sigma": sigma, "q": q, "steps": steps, "delta": delta, "two_sided": two_sided}
+    return {**setting, "epsilon": found, "trust": trust}
 
 
 def main(path: Path) -> None:

@@ -1,7 +1,7 @@
 """A second opinion on composed symmetric pairs of sampled Gaussian noise: one long line, made by a Fourier transform.
 
-Setting.  A step has losses Z = log A - log B > 0 with density phi A and their mirror images -Z with density phi B, where
-phi is that of N(0, s^2), A = 1-q + q e^((2y-1)/2s^2), and B = 1-q + q e^(-(2y+1)/2s^2) (Poisson under replace-one) or
+Setting.  A step has losses Z = log A - log B > 0 with density phi A and mirror images -Z with density phi B, where phi
+is that of N(0, s^2), A = 1-q + q e^((2y-1)/2s^2), and B = 1-q + q e^(-(2y+1)/2s^2) (Poisson under replace-one) or
 B = 1 (fixed size; what is left of the mass has loss 0). delta(eps) = E[(1 - e^(eps - L))_+] for the sum L of T losses.
 
 Method.  The losses of one step, cut off where T times the chance of a larger one is 1e-19 delta, are Gauss-Legendre
@@ -66,7 +66,7 @@ class Pair:
         return float(brentq(lambda y: above(y) - log_chance, 0.0, 1 + 60 * self.sigma))
 
     def nodes(self, end: float, panel: float) -> tuple[Real, Real, Real]:
-        """Losses above 0, their masses, and those of their mirror images, on panels no longer than `panel` in losses."""
+        """Losses above 0, their masses and those of their images, on panels no longer than `panel` in losses."""
         even = np.linspace(self.start, end, math.ceil((end - self.start) / self.sigma * 12) + 2)
         edges = even
         if math.isfinite(panel):
