@@ -209,22 +209,22 @@ class MarkedLine:
     def bulk(self) -> Sums:
         """M_0 - 1."""
         step, nodes, t = self.step, self.step.nodes[0], self.t
-        z, log_weight = self._turned_to(nodes)
+        z, log_weight, slack = self._turned_to(nodes)
         point = self.c + 1j * t
         size = np.abs(point)
         light = np.abs(z) * size[-1] < 1.0
         if len(t) == 1:
-            rest, rounding = _real_rest(np.exp(log_weight), z, nodes.slack, nodes.drift, self.c)
+            rest, rounding = _real_rest(np.exp(log_weight), z, slack, nodes.drift, self.c)
         else:
             weight = np.exp(log_weight[light])
-            rest, rounding = _light(weight, z[light], nodes.slack[light], nodes.drift[light], point, size)
+            rest, rounding = _light(weight, z[light], slack[light], nodes.drift[light], point, size)
         if len(t) > 1 and not np.all(light):
             heavy = ~light
             weight = np.exp(log_weight[heavy])
-            turned, error = _turned(log_weight[heavy], z[heavy], nodes.slack[heavy], nodes.drift[heavy], self.c, t)
+            turned, error = _turned(log_weight[heavy], z[heavy], slack[heavy], nodes.drift[heavy], self.c, t)
             rest = rest + (turned - weight.sum() - point * (weight @ z[heavy]))
-            flat = UNIT * float(weight @ (nodes.slack[heavy] + _PAIRWISE))
-            slope = UNIT * float(weight @ (np.abs(z[heavy]) * (nodes.slack[heavy] + len(weight)) + nodes.drift[heavy]))
+            flat = UNIT * float(weight @ (slack[heavy] + _PAIRWISE))
+            slope = UNIT * float(weight @ (np.abs(z[heavy]) * (slack[heavy] + len(weight)) + nodes.drift[heavy]))
             rounding = rounding + error + flat + size * slope
         mean, above = step.means[self.backward], step.above_bulk(self.backward)
         mass, drawn = float(above.masses.sum()), float(mean.value[0]) - above.mean
@@ -248,13 +248,15 @@ class MarkedLine:
         return self._summed(self.step.nodes[j], missed)
 
     def _summed(self, nodes: Nodes, missed: float) -> Sums:
-        z, log_weight = self._turned_to(nodes)
-        value, error = _turned(log_weight, z, nodes.slack, nodes.drift, self.c, self.t)
+        z, log_weight, slack = self._turned_to(nodes)
+        value, error = _turned(log_weight, z, slack, nodes.drift, self.c, self.t)
         return Sums(value, error + missed)
 
-    def _turned_to(self, nodes: Nodes) -> tuple[Real, Real]:
-        """Z and the log of the weights."""
-        return (-nodes.log_r, nodes.log_mass) if self.backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
+    def _turned_to(self, nodes: Nodes) -> tuple[Real, Real, Real]:
+        """Z, the log of the weights, and their relative roundings: forward, log r is a part of them."""
+        if self.backward:
+            return -nodes.log_r, nodes.log_mass, nodes.slack
+        return nodes.log_r, nodes.log_mass + nodes.log_r, nodes.slack + nodes.drift
 
 
 def _real_rest(weight: Real, z: Real, slack: Real, drift: Real, c: float) -> tuple[Complex, Real]:
@@ -285,7 +287,8 @@ def _light(weight: Real, z: Real, slack: Real, drift: Real, point: Complex, size
 def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Real) -> tuple[Complex, Real]:
     """The sum of weight e^((c+it)Z) as a product of two small tables, and its rounding."""
     exponent = log_weight + c * z
-    tilted = np.exp(np.minimum(exponent, 700.0))
+    with np.errstate(over="ignore"):  # beyond the range of doubles: nothing is known
+        tilted = np.exp(exponent)
     flat = float(tilted @ (slack + len(z) + 32 + 4 * np.abs(exponent)))
     if len(t) == 1:
         slope = float(tilted @ drift)
