@@ -12,13 +12,14 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.special import erfc
 
 import privloss as pl
 from privloss.losses.density.legendre import NODES, panels
 from privloss.losses.mixture.largest import Side
 from privloss.losses.mixture.marked import MarkedLine
 from privloss.losses.mixture.windows import at_losses
-from privloss.losses.symmetric.bulk import Panels
+from privloss.losses.symmetric.bulk import _ANGLES, Panels
 from privloss.losses.symmetric.fall import BulkFall
 from privloss.losses.symmetric.pair import SymmetricPair
 from privloss.losses.symmetric.rare import SymmetricRare
@@ -201,6 +202,59 @@ def _kinds(c: float, t: float) -> list[tuple[Any, Any]]:
 
 def _rest(u: Any) -> Any:
     return np.where(np.abs(u) < 0.02, u * u * (1 / 2 + u / 6 + u**2 / 24 + u**3 / 120 + u**4 / 720), np.exp(u) - 1 - u)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("count", [1, 6, 40])
+def test_panels_bound_every_factor_on_their_ellipses(name: str, count: int) -> None:
+    step = step_of(name)
+    pair, (low, high) = step.pair, step.span(0)
+    half = 0.5 * (high - low) / count
+    found = Panels.on(pair, step.windows, low, half, count)
+    centre = low + half * (2 * np.arange(count)[:, None] + 1)
+    for i, angle in enumerate(_ANGLES[:, 0]):
+        ratio = angle * pair.sigma**2 / half
+        rho = ratio + math.sqrt(ratio**2 + 1)
+        around = rho * np.exp(1j * np.linspace(0.0, 2 * math.pi, 121))
+        y = centre + 0.5 * half * (around + 1 / around)
+        # n nodes err by 64/15 M rho^(2-2n) / (rho^2 - 1); or by twice the width times M
+        rule = math.log(4 * half)
+        if angle > 0:
+            rule = math.log(64 / 15 * half) - (2 * NODES - 2) * math.log(rho) - math.log(rho**2 - 1)
+        phi = np.exp(-0.5 * (y / pair.sigma) ** 2) / (pair.sigma * math.sqrt(2 * math.pi))
+        for b, width in zip(step.windows.centre, step.windows.width, strict=True):
+            phi = phi * 0.5 * erfc((y - b) / width / math.sqrt(2))
+        a = 1 - pair.rate + pair.rate * np.exp((y - 0.5) / pair.sigma**2)
+        b = 1 - pair.rate + pair.rate * np.exp(-(y + 0.5) / pair.sigma**2) if pair.two_sided else np.ones_like(a)
+        z, least = np.log(a) - np.log(b), 1e-9
+        assert np.all(rule + np.log(np.abs(phi).max(axis=1) + 1e-300) <= found.log_rule[i] + least)
+        assert np.all(np.log(np.abs(a)).max(axis=1) <= found.log_a[i] + least)
+        assert np.all(np.log(np.abs(b)).max(axis=1) <= found.log_b[i] + least)
+        assert np.all(z.real.max(axis=1) <= found.most[i] + least)
+        assert np.all(z.real.min(axis=1) >= found.least[i] - least)
+        assert np.all(np.abs(z.imag).max(axis=1) <= found.arg[i] + least)
+        assert np.all(np.abs(z).max(axis=1) <= found._size[i] + least)
+
+
+def test_panels_put_their_factors_together() -> None:
+    """One panel and one angle on which all is known."""
+    ones = np.ones((1, 1))
+    most, least, arg, log_a, log_b = 0.7, -0.2, 0.3, 0.4, -0.1
+    one = Panels(-2.0 * ones, log_a * ones, log_b * ones, most * ones, least * ones, arg * ones)
+    two = Panels(*(np.repeat(x, 2, axis=1) for x in vars(one).values()))
+    c, t = 1.5, 4.0
+    size = math.hypot(most, arg)
+    up, down = math.exp(log_a), math.exp(log_b)
+    tilted = up * math.exp(c * most + t * arg) + down * math.exp(-c * least + t * arg)
+    square = up * math.exp(c * most) + down * math.exp(-c * least)
+    mean = 0.5 * size**2 * (up * math.exp(-least) + down * math.exp(most))
+    for panels_, times in ((one, 1), (two, 2)):
+        share = times * math.exp(-2.0)
+        assert math.exp(panels_.log_missed(c, t, False)) == pytest.approx(share * tilted, rel=1e-8)
+        rest = 0.5 * (c**2 + t**2) * size**2 * tilted
+        assert math.exp(panels_.log_missed(c, t, True)) == pytest.approx(share * rest, rel=1e-8)
+        assert math.exp(panels_.log_missed_square(c)) == pytest.approx(share * size**2 * square, rel=1e-8)
+        assert math.exp(panels_.log_missed_mean()) == pytest.approx(share * mean, rel=1e-8)
 
 
 @pytest.mark.parametrize("name", PAIRS)
