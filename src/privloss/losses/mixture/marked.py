@@ -101,7 +101,7 @@ class MarkedStep:
     _joined: dict[int, Nodes] = field(default_factory=dict, repr=False)
     _some: dict[int, Nodes] = field(default_factory=dict, repr=False)
     _above: dict[bool, Above] = field(default_factory=dict, repr=False)
-    _bulk: dict[bool, tuple[Real, Real, Real]] = field(default_factory=dict, repr=False)
+    _bulk: dict[bool, tuple[Real, Real, Real, Real]] = field(default_factory=dict, repr=False)
 
     @property
     def last(self) -> int:
@@ -157,11 +157,11 @@ class MarkedStep:
         """Where the nodes of each rare class begin among all of them."""
         return np.cumsum([0, *(len(nodes.log_r) for nodes in self.nodes[1:-1])])
 
-    def bulk_nodes(self, backward: bool) -> tuple[Real, Real, Real]:
-        """Z, the log of the weights and the weights of the bulk."""
+    def bulk_nodes(self, backward: bool) -> tuple[Real, Real, Real, Real]:
+        """Z, the log of the weights, the weights of the bulk and their roundings."""
         if backward not in self._bulk:
-            z, log_weight = _turned_to(self.of(0), backward)
-            self._bulk[backward] = z, log_weight, np.exp(log_weight)
+            z, log_weight, slack = _turned_to(self.of(0), backward)
+            self._bulk[backward] = z, log_weight, np.exp(log_weight), slack
         return self._bulk[backward]
 
     def joined(self, j: int) -> Nodes:
@@ -252,21 +252,21 @@ class MarkedLine:
     def bulk(self) -> Sums:
         """M_0 - 1."""
         step, nodes, t = self.step, self.step.of(0), self.t
-        z, log_weight, weights = step.bulk_nodes(self.backward)
+        z, log_weight, weights, slack = step.bulk_nodes(self.backward)
         point = self.c + 1j * t
         size = np.abs(point)
         if len(t) == 1:
-            rest, rounding = _real_rest(weights, z, nodes.slack, nodes.drift, self.c)
+            rest, rounding = _real_rest(weights, z, slack, nodes.drift, self.c)
         else:
             light = np.abs(z) * size[-1] < 1.0
-            rest, rounding = _light(weights[light], z[light], nodes.slack[light], nodes.drift[light], point, size)
+            rest, rounding = _light(weights[light], z[light], slack[light], nodes.drift[light], point, size)
         if len(t) > 1 and not np.all(light):
             heavy = ~light
             weight = weights[heavy]
-            turned, error = _turned(log_weight[heavy], z[heavy], nodes.slack[heavy], nodes.drift[heavy], self.c, t)
+            turned, error = _turned(log_weight[heavy], z[heavy], slack[heavy], nodes.drift[heavy], self.c, t)
             rest = rest + (turned - weight.sum() - point * (weight @ z[heavy]))
-            flat = UNIT * float(weight @ (nodes.slack[heavy] + _PAIRWISE))
-            slope = UNIT * float(weight @ (np.abs(z[heavy]) * (nodes.slack[heavy] + len(weight)) + nodes.drift[heavy]))
+            flat = UNIT * float(weight @ (slack[heavy] + _PAIRWISE))
+            slope = UNIT * float(weight @ (np.abs(z[heavy]) * (slack[heavy] + len(weight)) + nodes.drift[heavy]))
             rounding = rounding + error + flat + size * slope
         mean, above = step.means[self.backward], step.above_bulk(self.backward)
         mass, drawn = float(above.masses.sum()), float(mean.value[0]) - above.mean
@@ -292,23 +292,26 @@ class MarkedLine:
     def rares(self) -> tuple[Real, Real]:
         """M_j of all classes j >= 1 at height 0, and their errors."""
         nodes, starts = self.step.joined(self.step.last), self.step.starts
-        z, log_weight = _turned_to(nodes, self.backward)
+        z, log_weight, slack = _turned_to(nodes, self.backward)
         exponent = log_weight + self.c * z
-        tilted = np.exp(np.minimum(exponent, 700.0))
-        roundings = tilted * (nodes.slack + (len(z) + 32) + 4 * np.abs(exponent) + self.c * nodes.drift)
+        with np.errstate(over="ignore"):  # beyond the range of doubles: nothing is known
+            tilted = np.exp(exponent)
+        roundings = tilted * (slack + (len(z) + 32) + 4 * np.abs(exponent) + self.c * nodes.drift)
         error = UNIT * np.add.reduceat(roundings, starts) + self._missed
         error[-1] += math.exp(self.step.log_beyond(self.power)) if self.power <= 1 else math.inf
         return np.add.reduceat(tilted, starts), error
 
     def _summed(self, nodes: Nodes, missed: float) -> Sums:
-        z, log_weight = _turned_to(nodes, self.backward)
-        value, error = _turned(log_weight, z, nodes.slack, nodes.drift, self.c, self.t)
+        z, log_weight, slack = _turned_to(nodes, self.backward)
+        value, error = _turned(log_weight, z, slack, nodes.drift, self.c, self.t)
         return Sums(value, error + missed)
 
 
-def _turned_to(nodes: Nodes, backward: bool) -> tuple[Real, Real]:
-    """Z and the log of the weights."""
-    return (-nodes.log_r, nodes.log_mass) if backward else (nodes.log_r, nodes.log_mass + nodes.log_r)
+def _turned_to(nodes: Nodes, backward: bool) -> tuple[Real, Real, Real]:
+    """Z, the log of the weights, and their relative roundings: forward, log r is a part of them."""
+    if backward:
+        return -nodes.log_r, nodes.log_mass, nodes.slack
+    return nodes.log_r, nodes.log_mass + nodes.log_r, nodes.slack + nodes.drift
 
 
 def _real_rest(weight: Real, z: Real, slack: Real, drift: Real, c: float) -> tuple[Complex, Real]:
@@ -340,7 +343,8 @@ def _light(weight: Real, z: Real, slack: Real, drift: Real, point: Complex, size
 def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Real) -> tuple[Complex, Real]:
     """The sum of weight e^((c+it)Z) as a product of two small tables, and its rounding."""
     exponent = log_weight + c * z
-    tilted = np.exp(np.minimum(exponent, 700.0))
+    with np.errstate(over="ignore"):  # beyond the range of doubles: nothing is known
+        tilted = np.exp(exponent)
     flat = float(tilted @ (slack + len(z) + 32 + 4 * np.abs(exponent)))
     if len(t) == 1:
         slope = float(tilted @ drift)

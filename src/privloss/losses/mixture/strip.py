@@ -53,6 +53,7 @@ class Strips:
     end_loss: Real  # log r(e_j)
     end_odds: Real  # min(1, q e^s/(1-q)) at e_j
     low_weight: Real  # integral of |phi w_j| below the cells
+    low_loss: Real  # log r at the first edge, on the axis, where it is largest
     least_loss: float  # log(1 - q)
 
     @classmethod
@@ -87,6 +88,7 @@ class Strips:
             end_loss=np.logaddexp(math.log1p(-rate), math.log(rate) + s_end) + _SAFETY,
             end_odds=np.exp(np.minimum(s_end + math.log(rate) - math.log1p(-rate), 0.0)),
             low_weight=log_ndtr(low / sigma) + 0.5 * theta * lift + below,
+            low_loss=complex_log_ratio(np.array([[[rate]]]), s[:, :, :1], np.zeros(1)).real,
             least_loss=math.log1p(-rate),
         )
 
@@ -154,10 +156,8 @@ class Strips:
         return np.asarray(power * (self.log_abs[:, :, 1:] if power > 0 else self.log_abs[:, :, :-1]))
 
     def _low_power(self, power: float) -> Real:
-        """The same below the cells: r rises from 1 - q on, and |r(y+iv)| >= 1 - q."""
-        return np.asarray(
-            power * self.log_abs[:, :, :1] if power > 0 else np.full_like(self.low_weight, power * self.least_loss)
-        )
+        """The same below the cells, on the axis and off it: r rises from 1 - q on, and r(y) >= |r(y+iv)| >= 1 - q."""
+        return np.full_like(self.low_weight, power * (self.low_loss if power > 0 else self.least_loss))
 
     def _end_power(self, power: float) -> Real:
         """The same at e_j + iu, 0 <= u <= v: |r| falls with u."""
@@ -169,8 +169,8 @@ class Strips:
         return np.asarray(np.log(np.hypot(most, self.arg[:, :, 1:])))
 
     def _low_size(self) -> Real:
-        """The same below the cells, where log |r| lies between log(1-q) and its value at the first edge."""
-        most = np.maximum(np.abs(self.log_abs[:, :, :1]), -self.least_loss)
+        """The same below the cells, where log |r| lies between log(1-q) and log r at the first edge."""
+        most = np.maximum(self.low_loss, -self.least_loss)
         return np.asarray(np.log(np.hypot(most, self.arg[:, :, :1])))
 
     def _end_size(self) -> Real:

@@ -19,8 +19,8 @@ from privloss.losses.mixture.marked import Nodes
 from privloss.losses.mixture.windows import Windows
 from privloss.losses.symmetric.bulk import Panels
 from privloss.losses.symmetric.pair import SymmetricPair
-from privloss.numerics.floats import UNIT, Real, padded_down, padded_up
-from privloss.numerics.stable import log_sum_exp
+from privloss.numerics.floats import UNIT, Real, padded_up
+from privloss.numerics.stable import exp_or_inf, log_sum_exp
 from privloss.numerics.work import charge
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -46,8 +46,9 @@ class BulkFall:
 
     @cached_property
     def _tilted(self) -> Real:
-        exponent = self.nodes.log_mass + (1 + self.c) * self.nodes.log_r
-        return np.exp(np.minimum(exponent, 700.0))
+        """Masses times e^(cZ); beyond the range of doubles, where nothing is known, inf."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.nodes.log_mass + (1 + self.c) * self.nodes.log_r)
 
     @cached_property
     def _total(self) -> float:
@@ -56,11 +57,13 @@ class BulkFall:
     @cached_property
     def _bend(self) -> float:
         """E[Z^2 e^(cZ); mark 0] from above."""
-        found = float(self._tilted @ self.nodes.log_r**2)
-        return padded_up(found, 1e-9) + math.exp(min(self.panels.log_missed_square(self.c), 700.0))
+        found = float(self._tilted @ (np.abs(self.nodes.log_r) + UNIT * self.nodes.drift) ** 2)
+        return padded_up(found, 1e-6) + math.exp(min(self.panels.log_missed_square(self.c), 700.0))
 
     def log_upper(self, t: float) -> Real:
         """log of the bound over M_0(c), at most 0."""
+        if not self._total < math.inf:
+            return np.zeros(1)
         heights, most = self._profile
         if t < heights[0]:
             return np.zeros(1)
@@ -75,7 +78,14 @@ class BulkFall:
     def _least(self) -> float:
         """A lower bound on M_0(c), or at least a positive number that makes bounds useless."""
         missed = math.exp(min(self.panels.log_missed(self.c, 0.0, False), 700.0))
-        return max(padded_down(self._total, 1e-12) - missed, 1e-300)
+        flat, slope = self._rounding
+        return max(self._total - missed - UNIT * (flat + (1 + self.c) * slope), 1e-300)
+
+    @cached_property
+    def _rounding(self) -> tuple[float, float]:
+        """Roundings of sums over nodes at any height, and those that grow with 1 + c + u."""
+        flat = float(self._tilted @ (self.nodes.slack + len(self._tilted) + 64))
+        return flat, float(self._tilted @ (self.nodes.drift + 8 * np.abs(self.nodes.log_r)))
 
     @cached_property
     def _profile(self) -> tuple[Real, Real]:
@@ -98,8 +108,7 @@ class BulkFall:
         turned = np.multiply.outer(heights, self.nodes.log_r)
         value = np.hypot(np.cos(turned) @ self._tilted, np.sin(turned) @ self._tilted)
         missed = np.array([math.exp(min(self.panels.log_missed(self.c, float(u), False), 700.0)) for u in heights])
-        flat = float(self._tilted @ (self.nodes.slack + len(self._tilted) + 64))
-        slope = float(self._tilted @ (self.nodes.drift + 8 * np.abs(self.nodes.log_r)))
+        flat, slope = self._rounding
         value = value + missed + UNIT * (flat + (1 + self.c + heights) * slope)
         between = np.maximum(value[1:], value[:-1]) + np.diff(heights) ** 2 / 8 * self._bend
         bounds = np.append(between, self._beyond(last))
@@ -134,4 +143,4 @@ class BulkFall:
                 way = np.minimum(way, np.log(pair.sigma**2 / (u * kappa)))
             ends.append(size + most + way)
         total = np.logaddexp(inside, np.logaddexp(*ends))
-        return math.exp(min(float(total.min()), 700.0)) * (1 + _SAFETY) + pair.at_zero
+        return exp_or_inf(float(total.min())) * (1 + _SAFETY) + pair.at_zero

@@ -5,13 +5,14 @@ branches are phi B r^(z+1) and phi B r^(-z), the two directions of `mixture/mark
 B = 1; under replace-one |B|^(1-a), which multiplies |A|^a, lies between its values at |B| = 1 - q and at |B| = 1, and
 |arg B| adds to the angle. Here integrals begin at the outcome without loss, below the nodes of every class j >= 1: the
 trapezoid rule is applied from the lower end of its last interval on, whose side adds less than a fifth of what the
-strip carries below the cells, and what lies before it is at most that; `Strips` counts four times as much.
+strip carries below the cells, and what lies before it is at most that; `Strips` counts four times as much. Where it
+bounds how M_j falls, the way from the axis to the strip at the first edge is counted with what lies below it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +90,7 @@ class SymmetricStep(MarkedStep):
         squared = (y / self.sigma) ** 2
         log_a = self.pair.logs(y)[0]
         log_mass = self.windows.log_weights(0, y) - 0.5 * squared + np.log(weights / self.sigma) - _LOG_SQRT_2PI
-        drift = 4 * (np.abs(y) + 1.0) / self.sigma**2 * self._share(y) + 4 * np.abs(log_a)
+        drift = 8 * (np.abs(y) + 1.0) / self.sigma**2 * self._share(y) + 4 * np.abs(log_a)
         both = self._both(Nodes(half, log_mass, log_a, 64 + 3 * squared + self.windows.slack(0, y), drift), y)
         if not self.pair.at_zero:
             return both
@@ -147,6 +148,8 @@ class BothBranches:
 
     @classmethod
     def of(cls, pair: SymmetricPair, strips: Strips, start: float) -> BothBranches:
+        # M_j begins with the way up at the first edge: |f| times v, where phi < 0.4/sigma and Phi(low/sigma) > 1/2
+        strips = replace(strips, low_weight=strips.low_weight + np.log1p(strips.theta * pair.sigma))
         if not pair.two_sided:
             return cls(strips, 0.0, 0.0)
         lowest = np.array([start - 0.25 * pair.sigma])  # the last interval may begin a spacing before the cells
@@ -198,10 +201,11 @@ def mean_loss(pair: SymmetricPair) -> Mean:
     # an error d of Z moves a term by at most d |e^Z - 1| times its mass, and d is a few units of its parts
     share = 64 + 3 * (y / pair.sigma) ** 2 + 4 * (np.abs(log_a) + np.abs(log_b))
     moved = np.exp(log_phi + log_a) * -np.expm1(-z) * 16 * (np.abs(log_a) + np.abs(log_b)) * 2
-    drift = 8 * pair.rate * (np.abs(y) + 1) / pair.sigma**2 * np.exp(log_phi + np.maximum(y - 0.5, 0) / pair.sigma**2)
+    drift = 12 * pair.rate * (np.abs(y) + 1) / pair.sigma**2 * np.exp(log_phi + np.maximum(y - 0.5, 0) / pair.sigma**2)
     rounding = UNIT * float((terms * (share + len(y)) + moved + drift * -np.expm1(-z)).sum())
     missed = math.exp(Panels.on(pair, None, pair.start, half, len(y) // NODES).log_missed_mean())
-    # beyond: at most E[Z; y > high], Z <= (y + 1)/sigma^2, for a normal law around 1 and around 0
+    # beyond: at most E_P[Z; y > high], where Z <= 2y/sigma^2 as B >= e^(-(2y+1)/2sigma^2), and E[y; y > high] is at
+    # most (high + sigma) P[y > high] for a normal law around 1 or around 0
     room = (high + 1 + 2 * pair.sigma) / pair.sigma**2
     beyond = 2 * room * math.exp(float(log_ndtr((1 - high) / pair.sigma)) + 1e-9)
     return Mean(np.array([value]), np.array([rounding + missed + beyond]), np.array([float(squared.sum()) - value**2]))
