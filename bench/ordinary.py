@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import privloss as pl
 from bench.sweep import Setting
 
+RANGES = {"sigma": (0.5, 5.0), "rate": (1e-6, 0.2), "steps": (10.0, 1e6), "delta": (1e-12, 1e-5)}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -25,11 +27,8 @@ class Answer:
 
 
 def draw(rng: random.Random) -> Setting:
-    def log(low: float, high: float) -> float:
-        return math.exp(rng.uniform(math.log(low), math.log(high)))
-
-    sigma, rate, steps, delta = log(0.5, 5.0), log(1e-6, 0.2), round(log(10, 1e6)), log(1e-12, 1e-5)
-    return Setting(sigma, rate, steps, delta)
+    sigma, rate, steps, delta = (math.exp(rng.uniform(math.log(low), math.log(high))) for low, high in RANGES.values())
+    return Setting(sigma, rate, round(steps), delta)
 
 
 def answers(settings: int, seed: int, quiet: bool = False) -> list[Answer]:

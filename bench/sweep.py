@@ -4,6 +4,9 @@ delta from 0.5 down to 1e-300, sigma from 0.05 to 10^4, rate from 1e-9 to 1, ste
 chains: each differs from the one before in one parameter, so that it can only be *less* private, and two intervals that
 contradict that are reported. The settings of tests/data/oracle_mixture.json, whose answers are known from ball
 arithmetic, run along; an interval that misses the known answer is reported.
+
+Extreme settings are reported apart from ordinary ones (`bench.ordinary`, a tenth as many), each with the share of
+answers wider than 1e-6 and why: the family of the setting, and how it was answered.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,6 +30,7 @@ import privloss as pl
 
 ORACLE = Path(__file__).parents[1] / "tests" / "data" / "oracle_mixture.json"
 CHAIN = 8
+WIDE = 1e-6  # relative width that needs a cause
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,22 @@ class Setting:
         return (pl.Gaussian(self.sigma).poisson(self.rate) * self.steps).epsilon(self.delta)
 
 
+FAMILIES: tuple[tuple[str, Callable[[Setting], bool]], ...] = (
+    ("delta below 1e-20", lambda s: s.delta < 1e-20),
+    ("five steps or fewer", lambda s: s.steps <= 5),
+    ("fewer than a tenth of a hit expected", lambda s: s.rate * s.steps < 0.1),
+    ("noise below 0.4", lambda s: s.sigma < 0.4),
+    ("noise above 10", lambda s: s.sigma > 10),
+    ("none of these", lambda s: True),
+)
+Answer = tuple[Setting, float, float, str, float]  # lower, upper, method, seconds
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one chain found."""
 
-    answers: list[tuple[Setting, float, float, str, float]]  # lower, upper, method, seconds
+    answers: list[Answer]
     problems: list[str]
 
 
@@ -135,25 +151,64 @@ def sweep(settings: int, seed: int, jobs: int, quiet: bool = False) -> tuple[lis
     return outcomes, len(cases)
 
 
-def report(outcomes: list[Outcome], compared: int) -> list[str]:
-    """Print what was found; return the problems."""
-    answers = [a for o in outcomes for a in o.answers]
-    problems = [p for o in outcomes for p in o.problems]
-    widths = sorted((u - lo) / u if 0 < u < math.inf and lo < u else 0.0 for _, lo, u, _, _ in answers)
+def width(lower: float, upper: float) -> float:
+    return (upper - lower) / upper if 0 < upper < math.inf and lower < upper else 0.0
+
+
+def family(setting: Setting) -> str:
+    """The first that fits: what makes a setting hard."""
+    return next(name for name, fits in FAMILIES if fits(setting))
+
+
+def causes(answers: list[Answer]) -> Counter[tuple[str, str]]:
+    """Families and methods of the answers that are too wide."""
+    return Counter((family(s), _short(method)) for s, lower, upper, method, _ in answers if width(lower, upper) > WIDE)
+
+
+def _short(method: str) -> str:
+    return "wide" if "one step" in method else method.split(" / ")[0]
+
+
+def ordinary(settings: int, seed: int, quiet: bool = False) -> Outcome:
+    """Ordinary settings; an answer that is no interval, or none at all, is a problem as well."""
+    from bench.ordinary import answers
+
+    found = answers(settings, seed, quiet)
+    told = [(a.setting, a.bound.lower, a.bound.upper, a.bound.method, a.seconds) for a in found]
+    return Outcome(
+        told, [f"not an interval: {a.bound!r} for {a.setting}" for a in found if a.bound.lower > a.bound.upper]
+    )
+
+
+def report(outcomes: list[Outcome], compared: int, usual: Outcome | None = None) -> list[str]:
+    """Print what was found, ordinary settings apart from extreme ones; return the problems."""
+    problems = [p for o in outcomes for p in o.problems] + ([] if usual is None else usual.problems)
+    extreme = [a for o in outcomes for a in o.answers]
+    print(f"{len(extreme)} settings, {compared} of them compared with ball arithmetic, {len(problems)} problems")
+    if usual is not None:
+        describe("ordinary", usual.answers)
+    describe("extreme", extreme)
+    for problem in problems[:20]:
+        print("PROBLEM", problem)
+    return problems
+
+
+def describe(title: str, answers: list[Answer]) -> None:
+    widths = sorted(width(a[1], a[2]) for a in answers)
     times = sorted(a[4] for a in answers)
 
     def at(values: list[float], share: float) -> float:
         return values[min(int(share * len(values)), len(values) - 1)]
 
-    print(f"{len(answers)} settings, {compared} of them compared with ball arithmetic, {len(problems)} problems")
-    print("relative width: " + ", ".join(f"{s:.0%} below {at(widths, s):.1e}" for s in (0.5, 0.75, 0.85, 0.9, 0.95)))
-    print("seconds: " + ", ".join(f"{s:.0%} below {at(times, s):.3f}" for s in (0.5, 0.9, 0.99, 1.0)))
-    counts = Counter("wide" if "one step" in a[3] else a[3].split(" / ")[0] for a in answers)
-    for method, count in counts.most_common():
+    print(f"{title}: {len(answers)} settings")
+    print("  relative width: " + ", ".join(f"{s:.0%} below {at(widths, s):.1e}" for s in (0.5, 0.75, 0.85, 0.9, 0.95)))
+    print("  seconds: " + ", ".join(f"{s:.0%} below {at(times, s):.3f}" for s in (0.5, 0.9, 0.99, 1.0)))
+    for method, count in Counter(_short(a[3]) for a in answers).most_common():
         print(f"  {count:6d}  {method}")
-    for problem in problems[:20]:
-        print("PROBLEM", problem)
-    return problems
+    found = causes(answers)
+    print(f"  wider than {WIDE:g}: {found.total()} ({found.total() / len(answers):.2%})")
+    for (name, method), count in found.most_common():
+        print(f"  {count:6d}  {name}: {method}")
 
 
 def main() -> None:
@@ -162,7 +217,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
-    sys.exit(1 if report(*sweep(arguments.settings, arguments.seed, arguments.jobs)) else 0)
+    usual = ordinary(max(arguments.settings // 10, 1), arguments.seed)
+    sys.exit(1 if report(*sweep(arguments.settings, arguments.seed, arguments.jobs), usual) else 0)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,22 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.many import Silent, epsilons, log_bounds
 from privloss.numerics.contour.reading import SplitReading
 from privloss.numerics.contour.solve import DeltaRead, Solved
-from privloss.numerics.floats import Real
+from privloss.numerics.contour.transform import TooExpensive, log_kappa
+from privloss.numerics.floats import Real, raised
 
 METHOD, SHARED = "exact privacy loss (contour)", "read on a shared line"
 _REACH = 4.0  # how far from its own eps a line is read, as a factor
 _GOOD = 1e-9  # relative width that is good enough to be shared, at least
 _FEW = 3  # questions that are not worth sharing
+_IDLE = 2  # lines in a row that answered one question each
 
 Drawn = tuple[Line | SplitReading | Silent, float]  # what was drawn, and the eps that it was drawn for
 
@@ -36,30 +40,72 @@ def drawn(found: Solved | DeltaRead | None, eps: float) -> Drawn | None:
     return found.line, eps
 
 
+class Glance:
+    """A direction that need not be read where one look shows that it stays below the other: beyond its largest loss, or
+    by moments, kappa(c) e^(K(c) - c eps) <= delta at one of a few c (Prop. cdp2adp)."""
+
+    def __init__(self, loss: ComposedLoss, eps: float) -> None:
+        self.largest, self.c = loss.largest, np.geomspace(2.0, 500.0, 12) / eps
+        try:
+            self.log_mgf = loss.log_mgf_upper(self.c)
+        except TooExpensive:
+            self.log_mgf = np.full_like(self.c, math.inf)
+
+    def at_most(self, eps: Real, log_delta: Real) -> NDArray[np.bool_]:
+        """Whether delta(eps) <= delta is shown, at many places; arrays of one length."""
+        rest, at = (self.log_mgf + log_kappa(self.c))[:, None], self.c[:, None] * eps
+        with np.errstate(invalid="ignore"):
+            bound = raised(rest - at, 16, np.abs(rest) + at + 1).min(axis=0)
+        return np.asarray((eps >= self.largest) | ((eps > 0) & (bound <= log_delta)))
+
+
 def many_epsilons(
     deltas: Sequence[float],
     tolerance: float,
-    ask: Callable[[float], tuple[Bound, list[Drawn | None]]],
+    ask: Callable[[float], tuple[Bound, list[Drawn | Glance | None]]],
     levels: Callable[[int, float], tuple[float, float] | None],
+    one: Callable[[float], Bound],
 ) -> list[Bound]:
     """`ask` answers one delta and says what was drawn in each direction; `levels` gives the logs of the interval of
-    delta less its mass at infinity, in a direction."""
+    delta less its mass at infinity, in a direction. Once lines have answered nothing but what they were drawn for, what
+    is left is asked one by one."""
     found: dict[int, Bound] = {}
     order = sorted(range(len(deltas)), key=lambda i: deltas[i])
+    idle = 0
     while len(found) < len(deltas):
         still = [i for i in order if i not in found]
         middle = still[len(still) // 2]
+        if idle >= _IDLE:
+            found[middle] = one(deltas[middle])
+            continue
         answer, lines = ask(deltas[middle])
         found[middle] = answer
         others = [i for i in still if i != middle]
         if len(others) < _FEW or any(line is None for line in lines):
             continue
-        ends = [_read(line, [levels(k, deltas[i]) for i in others]) for k, line in enumerate(lines) if line is not None]
-        lower, upper = np.max([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
-        for i, low, high in zip(others, lower, upper, strict=True):
+        idle += 1
+        for i, (low, high) in zip(others, _all(lines, others, deltas, levels), strict=True):
             if 0 < low <= high <= low * (1 + max(_GOOD, tolerance)):
-                found[i] = Bound(float(low), float(high), answer.method, (*answer.notes, SHARED))
+                found[i], idle = Bound(low, high, answer.method, (*answer.notes, SHARED)), 0
     return [found[i] for i in range(len(deltas))]
+
+
+def _all(
+    lines: list[Drawn | Glance | None],
+    some: list[int],
+    deltas: Sequence[float],
+    levels: Callable[[int, float], tuple[float, float] | None],
+) -> list[tuple[float, float]]:
+    """The larger of all directions at some deltas; (0, inf) where that is not known."""
+    known = [[levels(k, deltas[i]) for i in some] for k in range(len(lines))]
+    ends = [_read(line, known[k]) for k, line in enumerate(lines) if isinstance(line, tuple)]
+    lower, upper = np.max([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
+    for k, line in enumerate(lines):
+        if isinstance(line, Glance):
+            least = np.array([-math.inf if level is None else level[0] for level in known[k]])
+            below = line.at_most(lower, least)
+            lower, upper = np.where(below, lower, 0.0), np.where(below, upper, math.inf)
+    return list(zip(lower.tolist(), upper.tolist(), strict=True))
 
 
 def many_deltas(

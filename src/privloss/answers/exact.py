@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from privloss.answers import moments
-from privloss.answers.curves import Drawn, drawn, many_deltas, many_epsilons
+from privloss.answers.curves import Drawn, Glance, drawn, many_deltas, many_epsilons
 from privloss.answers.pair import (
     CONTOUR,
     SPLIT,
@@ -58,7 +58,7 @@ def epsilon(
     work = DEFAULT_WORK if work is None else check.number("work", work, low=1)
     worst = worst_neighbours(plan, adjacency)
     one = lambda d: _within(work, tolerance, lambda: _epsilon(worst, d, tolerance))  # noqa: E731
-    return each("delta", delta, 1.0, one, lambda deltas: _epsilons(worst, deltas, tolerance, one))
+    return each("delta", delta, 1.0, one, lambda deltas: _epsilons(worst, deltas, tolerance, work, one))
 
 
 def delta(
@@ -148,25 +148,34 @@ def _may_share(worst: WorstNeighbours) -> bool:
 
 
 def _epsilons(
-    worst: WorstNeighbours, deltas: list[float], tolerance: float, one: Callable[[float], Bound]
+    worst: WorstNeighbours, deltas: list[float], tolerance: float, work: float, one: Callable[[float], Bound]
 ) -> list[Bound]:
     """The same at many deltas, on shared lines where the pair is the worst one and its losses are not on a lattice."""
     if not _may_share(worst):
         return [one(d) for d in deltas]
     both = list(directions(worst.loss))
+    glances: dict[int, Glance] = {}
 
-    def ask(delta: float) -> tuple[Bound, list[Drawn | None]]:
+    def ask(delta: float) -> tuple[Bound, list[Drawn | Glance | None]]:
         levels = [finite_level(direction, delta) for direction in both]
         if delta in (0, 1) or any(level is None or math.isinf(level[0]) for level in levels):
             return one(delta), [None]
-        found = [
-            one_direction(direction, level, tolerance) for direction, level in zip(both, levels, strict=True) if level
-        ]
-        return _warn_if_wide(largest([answer for answer, _ in found]), tolerance), [
-            drawn(solved, answer.upper) for answer, solved in found
-        ]
+        answers: list[Bound] = []
+        lines: list[Drawn | Glance | None] = []
+        with limited(work):
+            for k, (direction, level) in enumerate((d, lv) for d, lv in zip(both, levels, strict=True) if lv):
+                if answers and 0 < answers[0].lower < math.inf:
+                    glances[k] = glance = glances.get(k) or Glance(direction, answers[0].lower)
+                    if glance.at_most(np.array([answers[0].lower]), np.array([level[0]]))[0]:
+                        lines.append(glance)
+                        continue
+                answer, solved = one_direction(direction, level, tolerance)
+                answers.append(answer)
+                lines.append(drawn(solved, answer.upper))
+            reached = spent()
+        return (one(delta), [None]) if reached else (_warn_if_wide(largest(answers), tolerance), lines)
 
-    return many_epsilons(deltas, tolerance, ask, lambda k, delta: finite_level(both[k], delta))
+    return many_epsilons(deltas, tolerance, ask, lambda k, delta: finite_level(both[k], delta), one)
 
 
 def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound], tolerance: float) -> Bound:
