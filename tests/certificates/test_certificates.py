@@ -133,7 +133,7 @@ def test_certified_and_floating_intervals_meet(name: str) -> None:
     assert floating.lower <= certified.upper
     assert certified.lower <= floating.upper
     assert pl.verify(found).holds
-    if "allocation" not in name:  # certified without amplification
+    if name not in ("allocation", "exponential"):  # certified without amplification, and by the product of pairs
         assert certified.upper <= floating.upper * (1 + 2e-3) + 1e-9
 
 
@@ -152,7 +152,9 @@ def test_delta_at_an_epsilon(name: str) -> None:
 
 
 # not: what is known by moments only, what is certified otherwise than answered, and what loses nothing (test_pairs.py)
-PAIRS = [n for n in EVERY if not any(w in n for w in ("zcdp", "shuffle", "allocation", "epsilon 0"))]
+PAIRS = [
+    n for n in EVERY if not any(w in n for w in ("zcdp", "shuffle", "allocation", "epsilon 0", "truncated poisson"))
+]
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -170,8 +172,7 @@ def test_the_checkers_pairs_are_those_of_the_engine(name: str) -> None:
                     value = pair.line(arb(z.real), arb(z.imag), 1, use)[1 if z.imag else 0]
                     total += value.log() * times
                 expected = loss.log_mgf(z)
-                # the engine rounds a probability up by 1e-6 there
-                slack = 1e-5 if "truncated poisson" in name else 1e-8
+                slack = 1e-8
                 assert abs(float(total.real.mid()) - expected.real) <= slack * (1 + abs(expected)), direction
                 turn = (float(total.imag.mid()) - expected.imag + 3.14159265358979) % 6.28318530717959
                 assert abs(turn - 3.14159265358979) <= slack * (1 + abs(expected))

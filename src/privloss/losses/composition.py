@@ -42,9 +42,9 @@ class WorstNeighbours:
     attained: tuple[ComposedLoss, ...]  # where `loss` itself may not be attained: members that are, for lower ends
     attained_pointwise: bool  # delta(eps) of `loss` is attained all the same, at every eps by another member
     unsampled: ComposedLoss | None  # a second bound from above: the same without the samplers of which bounds are known
-    adaptive: AdaptiveRange | None  # where every step is a choice of the same range: the best adversary's recursion
     theorems: tuple[str, ...]
     assumptions: tuple[str, ...]
+    adaptive: AdaptiveRange | None = None  # where every step is a choice of the same range: the best adversary
 
 
 def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeighbours:
