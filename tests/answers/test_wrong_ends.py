@@ -153,7 +153,9 @@ def test_contradictions_raise() -> None:
 
     good = worst_neighbours(pl.Gaussian(2.0).as_plan())
     worse = worst_neighbours(pl.Gaussian(1.0).as_plan()).loss
-    broken = WorstNeighbours("add-remove", good.loss, RenyiCurve(), ComposedLoss(()), (worse,), False, None, None, (), ())
+    broken = WorstNeighbours(
+        "add-remove", good.loss, RenyiCurve(), ComposedLoss(()), (worse,), False, None, None, (), ()
+    )
     with pytest.raises(pl.InvalidInput, match="lower"):
         exact._epsilon(broken, 1e-6, 1e-10)
     with pytest.raises(pl.InvalidInput, match="lower"):

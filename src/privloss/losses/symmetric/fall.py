@@ -116,6 +116,13 @@ class BulkFall:
         suffix = np.where(np.isnan(suffix), np.inf, suffix)
         return heights, np.log(suffix / self._least) + _SAFETY
 
+    @cached_property
+    def _kappa(self) -> Real:
+        """For each angle: arg A(y_0 + iv) >= kappa v/sigma^2 up to it."""
+        y, log_a = self.pair.start, float(self.pair.logs(np.array([self.pair.start]))[0][0])
+        hit = math.exp(math.log(self.pair.rate) + (y - 0.5) / self.pair.sigma**2 - log_a)
+        return np.asarray(hit * np.sin(_ANGLES[:, 0]) / _ANGLES[:, 0])
+
     def _beyond(self, u: float) -> float:
         """A bound on |M_0| for all heights from u on."""
         pair, c = self.pair, self.c
@@ -138,9 +145,7 @@ class BulkFall:
             size = scale[:, 0] - 0.5 * (y / pair.sigma) ** 2 + self.windows.log_bound(0, at, at, lift)[:, 0]
             way = np.log(lift[:, 0])
             if low:
-                hit = math.exp(math.log(pair.rate) + (y - 0.5) / pair.sigma**2 - real_a)
-                kappa = hit * np.sin(_ANGLES[:, 0]) / _ANGLES[:, 0]
-                way = np.minimum(way, np.log(pair.sigma**2 / (u * kappa)))
+                way = np.minimum(way, np.log(pair.sigma**2 / (u * self._kappa)))
             ends.append(size + most + way)
         total = np.logaddexp(inside, np.logaddexp(*ends))
         return exp_or_inf(float(total.min())) * (1 + _SAFETY) + pair.at_zero
