@@ -14,6 +14,7 @@ import pytest
 
 import privloss as pl
 from privloss.losses.mixture.largest import Side
+from privloss.losses.mixture.loss import GaussianMixtureLoss
 from privloss.losses.mixture.marked import MarkedLine
 from privloss.losses.symmetric.pair import Split, SymmetricPair
 from privloss.losses.symmetric.rare import PairedRare
@@ -221,3 +222,13 @@ def test_two_kinds_and_other_noise_in_one_plan() -> None:
     assert a.relative_width < 1e-6
     assert b.lower <= a.upper * (1 + 1e-10)
     assert a.lower <= b.upper * (1 + 1e-10)
+
+
+def test_other_steps_are_reversed_with_the_direction() -> None:
+    rest = GaussianMixtureLoss(np.array([1e-3]), np.array([1.0]), np.array([5.0]))
+    rare = SymmetricRare((SymmetricPair(1e-3, 1.0, True),), np.array([100.0]), rest)
+    forward, backward = rare.sides(0.3, math.log(1e-6))
+    assert forward.rest is rest
+    assert backward.rest is not None
+    there, here = (float(loss.moments(0.0)[1]) for loss in (backward.rest, rest.reversed()))
+    assert there == here != float(rest.moments(0.0)[1])
