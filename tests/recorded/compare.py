@@ -181,6 +181,11 @@ def _bounds_that_disclose(record: Record, question: str, old: Any, new: Any) -> 
     return bool(bounded) and _divergence(question) and (old == ["inf", "inf"] or "is infinite" in str(old))
 
 
+def _told_from_disclosure(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Draws with replacement: distances up to 20 are told from disclosure; a price that was infinite is finite."""
+    return "with-replacement" in _schemes(record) and "is infinite" in str(old) and isinstance(new, dict)
+
+
 def _no_upper_end(record: Record, question: str, old: Any, new: Any) -> bool:
     """Where a sampler's bound has no finite epsilon, the lower end is asked roughly: it falls by less than 1 %."""
     before, after = _ends(old), _ends(new)
@@ -223,6 +228,7 @@ REASONS: dict[str, Reason] = {
     "uneven pairs": _uneven_pairs,
     "lower ends": _lower_ends_at_zero,
     "no upper end": _no_upper_end,
+    "told from disclosure": _told_from_disclosure,
     "shared points": _shared_points,
 }
 
