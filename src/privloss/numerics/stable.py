@@ -18,6 +18,7 @@ from privloss.numerics.floats import Complex, Real
 # above it the direct form loses at most a factor 40 to cancellation.
 _SERIES_RADIUS = 0.25
 _SERIES_TERMS = 13
+_UNTHREADED = 40_000  # multiplications
 
 
 def exp_minus_1_minus(u: Real | Complex | float) -> Real | Complex:
@@ -99,3 +100,21 @@ def log_sum_exp(values: Real) -> Real:
     safe = np.where(np.isfinite(most), most, 0.0)
     with np.errstate(divide="ignore"):
         return np.asarray(safe + np.log(np.exp(values - safe).sum(axis=-1, keepdims=True)))
+
+
+def product(first: Complex, second: Complex) -> Complex:
+    """The matrix product over the last two axes, in parts so small that no linear algebra library starts threads for
+    them: waiting for threads costs more than the product.
+
+    >>> product(np.ones((2, 3)) + 0j, np.ones((3, 2)) + 0j)
+    array([[3.+0.j, 3.+0.j],
+           [3.+0.j, 3.+0.j]])
+    """
+    inner = first.shape[-1]
+    most = max(1, _UNTHREADED // (first.shape[-2] * second.shape[-1]))
+    if inner <= most:
+        return np.asarray(np.matmul(first, second))
+    total = np.matmul(first[..., :most], second[..., :most, :])
+    for start in range(most, inner, most):
+        total += np.matmul(first[..., start : start + most], second[..., start : start + most, :])
+    return np.asarray(total)

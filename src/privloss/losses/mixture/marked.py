@@ -27,6 +27,7 @@ from privloss.losses.mixture.tail import Decay
 from privloss.losses.mixture.windows import Windows
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.stable import product
 from privloss.numerics.work import charge
 
 Index = NDArray[np.intp]
@@ -354,7 +355,7 @@ def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Re
     rows = -(-len(t) // block)
     width = float(t[1] - t[0])
     first, second = _turns(block * width * z, rows), _turns(width * z, block)
-    value = np.matmul(tilted * first, second.T).reshape(-1)[: len(t)]
+    value = product(tilted * first, second.T).reshape(-1)[: len(t)]
     flat += 8 * (rows + block) * float(tilted.sum())
     slope = float(tilted @ (drift + 8 * np.abs(z)))
     return value, UNIT * (flat + np.hypot(c, t) * slope)

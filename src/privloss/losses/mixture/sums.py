@@ -26,7 +26,7 @@ from scipy.special import ndtr
 
 from privloss.losses.mixture.grid import Grid, Members, majorant, mean_grid
 from privloss.numerics.floats import UNIT, Complex, Real
-from privloss.numerics.stable import log1p_polar, x_minus_log1p
+from privloss.numerics.stable import log1p_polar, product, x_minus_log1p
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _DEGREE = 20  # of the polynomial for |zZ| < 1; 2/21! < 1e-19 of the leading term is left out
@@ -199,9 +199,8 @@ class _Part:
         moments = np.multiply.accumulate(powers, axis=1).sum(axis=2) / _FACTORIALS
         points = np.repeat(point[:, :, None], _DEGREE - 1, axis=2)
         points[:, :, 0] *= point
-        return np.asarray(
-            np.matmul(np.multiply.accumulate(points, axis=2), moments[:, :, None].astype(complex))[:, :, 0]
-        )
+        # einsum, not matmul: threads of a linear algebra library cost more than so small a product
+        return np.asarray(np.einsum("rtk,rk->rt", np.multiply.accumulate(points, axis=2), moments))
 
     def exponentials(self, rows: Members, t: Real, scale: Real) -> Complex:
         """The sum of weight e^(zZ - scale) over these nodes at each height."""
@@ -211,7 +210,7 @@ class _Part:
         starts = rows.c[:, None] + turn * t[::block]
         first = np.exp((self.log_weight - scale)[:, None, :] + starts[:, :, None] * self.z[:, None, :])
         second = np.exp((turn * step * np.arange(block))[None, None, :] * self.z[:, :, None])
-        return np.asarray(np.matmul(first, second).reshape(len(self.z), -1)[:, : len(t)])
+        return np.asarray(product(first, second).reshape(len(self.z), -1)[:, : len(t)])
 
 
 def complex_log_ratio(q: Real, s: Real, theta: Real) -> Complex:
