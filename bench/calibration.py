@@ -3,7 +3,7 @@
 Problems are drawn from the ordinary grid of `bench.ordinary`: rate, steps and delta of a setting, and the epsilon of
 its noise as the target, a little changed. Ours must be within 1e-7 of the best noise: with so much less the exact
 answer's lower end exceeds the target. Some of the problems, chosen at random, are put to dp-accounting in the same run;
-wherever its noise is smaller than the one we refused, that noise must be shown not to keep the promise. CPU times.
+wherever its noise is smaller than ours, it must be shown not to keep the promise. CPU times.
 """
 
 from __future__ import annotations

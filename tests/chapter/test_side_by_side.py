@@ -199,7 +199,37 @@ def test_the_same_is_not_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(alone) == len(set(alone))
     asked.clear()
     compare(plan, 1e-6)
-    assert len(asked) < 2200  # it was 6 600
+    assert len(asked) < 1600  # it was 6 600
+
+
+def test_few_factors_of_noise_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secants: two or three new factors for each bound, and those of other bounds where they serve."""
+    from privloss.theorems import compare as module
+
+    made = 0
+    real = module.with_noise
+
+    def counted(plan: pl.Plan, factor: float) -> pl.Plan:
+        nonlocal made
+        made += 1
+        return real(plan, factor)
+
+    monkeypatch.setattr(module, "with_noise", counted)
+    rows = compare(pl.Gaussian(1.1).poisson(0.01) * 1000 + pl.Laplace(30.0) * 2, 1e-6)
+    assert made <= 8 * len(rows)
+
+
+def test_crossings_are_found_from_anywhere() -> None:
+    from privloss.theorems.compare import _crossing
+
+    for root in (0.01, 0.3, 2.0, 8.0):
+        for bend in (0.0, 0.3, -0.05):
+            f = lambda x, root=root, bend=bend: min((root - x) * (1 + bend * abs(root - x)), 50.0)  # noqa: E731
+            for tried in ([], [root * 0.5], [root * 2, root * 3], [root]):
+                assert _crossing(f, f(0.0), tried, 9.2) == pytest.approx(root, abs=2e-4)
+    assert _crossing(lambda x: 20.0 - x, 20.0, [], 9.2) is None
+    assert _crossing(lambda x: -1.0, -1.0, [], 9.2) == 0.0
+    assert _crossing(lambda x: 50.0 if x < 3 else 4.0 - x, 50.0, [], 9.2) == pytest.approx(4.0, abs=2e-4)
 
 
 def test_prices_are_where_the_bounds_meet_the_truth() -> None:

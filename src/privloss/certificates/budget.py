@@ -24,7 +24,7 @@ from typing import Any
 from flint import acb, arb, ctx
 
 _FEW_BITS = 1024  # up to which nodes of a quadrature cost little
-DEFAULT_WORK = 10_000_000  # evaluations: about ten seconds of one idle core
+DEFAULT_WORK = 15_000_000  # evaluations: ten to fifteen seconds of one core
 _left: ContextVar[float] = ContextVar("left", default=float("inf"))
 
 

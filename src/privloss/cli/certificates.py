@@ -60,7 +60,7 @@ def verify(
         str | None, typer.Option("--against", help="Another tool's upper bound to compare with.")
     ] = None,
     work: Annotated[
-        str | None, typer.Option("--work", help="Evaluations allowed; beyond them it is undecided.  [default: 1e7]")
+        str | None, typer.Option("--work", help="Evaluations allowed; beyond them it is undecided.  [default: 15e6]")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
