@@ -226,7 +226,7 @@ def test_two_kinds_and_other_noise_in_one_plan() -> None:
 
 def test_other_steps_are_reversed_with_the_direction() -> None:
     rest = GaussianMixtureLoss(np.array([1e-3]), np.array([1.0]), np.array([5.0]))
-    rare = SymmetricRare((SymmetricPair(1e-3, 1.0, True),), np.array([100.0]), rest)
+    rare = PairedRare((Split(((1.0, SymmetricPair(1e-3, 1.0, True)),)),), np.array([100.0]), rest)
     forward, backward = rare.sides(0.3, math.log(1e-6))
     assert forward.rest is rest
     assert backward.rest is not None
