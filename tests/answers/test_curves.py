@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 import privloss as pl
+from privloss.answers.curves import Glance
+from privloss.answers.pair import directions, exact_epsilon
+from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics.contour.many import Silent, epsilons
+from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.floats import Real
 
 PLANS = [
@@ -68,6 +72,40 @@ def test_a_silent_direction_is_silent_from_its_largest_loss_on() -> None:
     silent = Silent(2.0)
     assert silent.log_upper(np.array([1.999, 2.0, 3.0])).tolist() == [0.0, -math.inf, -math.inf]
     assert np.all(silent.log_lower(np.array([1.0, 3.0])) == -math.inf)
+
+
+UNEVEN = ([0.6123, 0.1007, 0.287], [0.2987, 0.5011, 0.2002])
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_whichever_direction_is_worse(swapped: bool) -> None:
+    """A glance at the second direction must not overlook it where it is the larger one."""
+    p, q = UNEVEN[::-1] if swapped else UNEVEN
+    plan = pl.Custom(p, q) * 200
+    deltas = np.geomspace(1e-9, 1e-2, 8).tolist()
+    for delta, bound in zip(deltas, plan.epsilon(deltas), strict=True):
+        alone = plan.epsilon(delta)
+        assert bound.lower <= alone.upper
+        assert alone.lower <= bound.upper
+        assert bound.upper == pytest.approx(alone.upper, rel=1e-6)
+
+
+@pytest.mark.parametrize("plan", [*PLANS, pl.Custom(*UNEVEN) * 200, pl.Laplace(2.0).poisson(0.3) * 40])
+def test_a_glance_says_only_what_is_true(plan: pl.Plan) -> None:
+    """Wherever it shows delta(eps) <= delta, so does the full answer in that direction; often it shows nothing."""
+    often = 0
+    for loss in directions(worst_neighbours(plan).loss):
+        middle = exact_epsilon(loss, 1e-6, 1e-9).upper
+        glance = Glance(loss, middle)
+        eps = np.repeat(middle * np.geomspace(0.2, 5.0, 9), 6)
+        log_delta = np.tile(np.log(np.geomspace(1e-14, 1e-1, 6)), 9)
+        shown = glance.at_most(eps, log_delta)
+        assert shown.sum() < len(shown)
+        often += int(shown.sum())
+        for e, level in zip(eps[shown], log_delta[shown], strict=True):
+            if e < loss.largest:
+                assert delta_bounds(loss, float(e), 1e-9).logs[0] <= level
+    assert often > 5
 
 
 def test_order_and_repetition_do_not_matter() -> None:

@@ -161,6 +161,12 @@ def test_hostile_certificates_end_undecided(name: str, bits: int) -> None:
     assert f"the limit of work is reached ({WORK} evaluations" in verdict.reason
 
 
+def test_a_long_power_is_charged_for_what_it_is() -> None:
+    """Coefficients of very different sizes: a power of degree k takes k^2 steps inside FLINT, where none is counted."""
+    plan, use = HOSTILE["residues, long"]()
+    assert pl.verify(certificate(plan, use, 64, "add-remove"), work=10_000_000).undecided
+
+
 PROVEN = [
     pl.Gaussian(1.1) * 3, pl.Gaussian(1.1).poisson(0.01) * 1000, pl.PureDP(0.1) * 30, pl.Laplace(2.0) * 5,
     pl.Laplace(2.0).poisson(0.1) * 50, pl.Gaussian(1.0).poisson(1e-4) * 500, pl.Custom([0.6, 0.4], [0.5, 0.5]) * 4,
