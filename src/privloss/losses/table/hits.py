@@ -15,7 +15,7 @@ from privloss.numerics.stable import log_sampled
 
 Hits = tuple[tuple[float, float], ...]  # (weight, distance from 0), weights adding up to at most 1
 _ATOMS, _RARE_ATOMS = 240, 100
-_SHOWN_ATOMS, _SHOWN_REACH, _SHOWN_FURTHEST = 600, 12.0, 40.0
+_SHOWN_ATOMS, _SHOWN_REACH, _SHOWN_FURTHEST = 600, 11.0, 25.0
 
 
 def hit_table(rate: float, distance: float) -> Table:
@@ -68,7 +68,7 @@ def shown_hits(hits: Hits) -> Table:
         if distance > _SHOWN_FURTHEST:  # too far apart to matter how far
             lost, back = lost + weight, back + weight
             continue
-        y = np.linspace(0.5 * distance - _SHOWN_REACH, 0.5 * distance + _SHOWN_REACH, atoms)
+        y = np.linspace(-_SHOWN_REACH, distance + _SHOWN_REACH, atoms)
         edges = distance * (y - 0.5 * distance)
         p, q = weight * _cells(y - distance), weight * _cells(y)
         low, high = np.exp(edges[:-1]), np.exp(edges[1:])
