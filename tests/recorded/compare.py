@@ -215,8 +215,17 @@ def _shared_points(record: Record, question: str, old: Any, new: Any) -> bool:
     return met and (now[1] - now[0] <= 1.01e-10 or moved <= min(1e-3, 0.5 * (ends[1] - ends[0])))
 
 
+def _as_narrow_as_asked(record: Record, question: str, old: Any, new: Any) -> bool:
+    """An epsilon around the old one, no wider than the tolerance of 1e-10 that was asked for."""
+    before, after = _ends(old), _ends(new)
+    if before is None or after is None or not question.startswith("epsilon"):
+        return False
+    return after[0] <= before[0] <= before[1] <= after[1] <= after[0] + 1e-10 * abs(after[1])
+
+
 REASONS: dict[str, Reason] = {
     "last digits": _last_digits,
+    "as narrow as asked": _as_narrow_as_asked,
     "gdp": _gdp_on_the_whole_data,
     "infinite the other way": _infinite_the_other_way,
     "bounds that disclose": _bounds_that_disclose,

@@ -140,7 +140,7 @@ def _below(grid: _Grid) -> Real:
             chord = up[i] * whole[start : start + grid.size] + down[i] * whole[start + m : start + m + grid.size]
             best = np.maximum(best, chord)
         found = best
-    return np.asarray(found * (1 - grid.count * _EACH * UNIT))
+    return np.asarray(lowered(found, grid.count * _EACH))
 
 
 @lru_cache(maxsize=32)
@@ -162,4 +162,4 @@ def _above(grid: _Grid) -> Real:
             best = np.maximum(best, np.maximum(chord, after) + bend[i] * curved[start : start + n])
             chord = after
         found = np.minimum(best, 1.0)
-    return np.asarray(found * (1 + grid.count * _EACH * UNIT) + 1e-300)
+    return np.asarray(raised(found, grid.count * _EACH) + 1e-300)

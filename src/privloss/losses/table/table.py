@@ -195,7 +195,7 @@ class Table:
         """Re K, Im K and the error of K at c + it."""
         far = c * float(np.abs(self.values).max()) > _FAR
         if len(t) > 1:  # single points, for moments, are always to be had
-            charge((16.0 if far else 8.0) * len(self.values) * len(t))
+            charge(8.0 * len(self.values) * len(t))
         if far:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 return self._far(c, t, (c + 1j * t)[:, None])
