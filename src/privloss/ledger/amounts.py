@@ -1,4 +1,8 @@
-"""Amounts of privacy: exact rationals, rounded only in the safe direction.
+"""Amounts of privacy: exact rationals with bounded denominators, rounded only in the safe direction.
+
+Exact are decimals of at most 12 places (delta: 30) and p/q with q <= 1000: all totals of such amounts have one common
+denominator of less than 1500 digits, however many there are. Other amounts are rounded to a multiple of 2^-40 (delta:
+2^-62), costs up and caps down.
 
 >>> cost("cost", "1/11"), cost("cost", "0.1")
 (Fraction(1, 11), Fraction(1, 10))
@@ -14,22 +18,26 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 from privloss.errors import InvalidInput
 
 BITS, DELTA_BITS = 40, 62  # a unit is 2^-40, for delta 2^-62
 MOST = 10**6
-_MOST_DENOMINATOR = 10**40
-_DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?|\.[0-9]{1,400}([eE][+-]?[0-9]{1,4})?")
-_FRACTION = re.compile(r"[0-9]{1,440}/[0-9]{1,440}")  # all that `show` writes
+_LONGEST = 60  # characters of an amount as typed
+_PLACES, _DELTA_PLACES, _MOST_DENOMINATOR = 12, 30, 1000  # that are kept exactly
+_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?|\.[0-9]+([eE][+-]?[0-9]{1,4})?")
+_FRACTION = re.compile(r"[0-9]+/[0-9]+")
 
 
-def read(name: str, value: Any) -> Fraction:
+def read(name: str, value: Any, longest: int = _LONGEST) -> Fraction:
     """A number >= 0, given as text (decimal or p/q), a whole number, a double or a Fraction, exactly."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float, Fraction, Decimal)):
+    if isinstance(value, bool) or not isinstance(value, (str, float, Rational, Decimal)):
         raise InvalidInput(f"{name} = {value!r}: must be a number, a decimal or a fraction like '1/11'.")
-    text = repr(value) if isinstance(value, float) else str(value).strip()
+    text = repr(float(value)) if isinstance(value, float) else str(value).strip()
+    if len(text) > longest:
+        raise InvalidInput(f"{name} = {text[:20] + '...'!r}: must be written in at most {longest} characters.")
     if _FRACTION.fullmatch(text):
         top, bottom = text.split("/")
         if int(bottom) == 0:
@@ -47,19 +55,24 @@ def read(name: str, value: Any) -> Fraction:
     return found
 
 
+def kept(value: Fraction, bits: int) -> bool:
+    """Whether an amount is kept exactly: a short decimal, or a fraction with a small denominator."""
+    places = _DELTA_PLACES if bits == DELTA_BITS else _PLACES
+    return value.denominator <= _MOST_DENOMINATOR or 10**places % value.denominator == 0
+
+
 def cost(name: str, value: Any, bits: int = BITS) -> Fraction:
-    """What a request is charged: as typed, but at least one unit, and rounded up where the denominator is too large."""
+    """What a request is charged: as typed, or rounded up; at least one unit."""
     found = read(name, value)
     if found == 0:
         raise InvalidInput(f"{name} = {value!r}: must be positive.")
-    return round_up(found, bits) if found.denominator > _MOST_DENOMINATOR else max(found, Fraction(1, 2**bits))
+    return max(found, Fraction(1, 2**bits)) if kept(found, bits) else round_up(found, bits)
 
 
 def cap(name: str, value: Any, bits: int = BITS) -> Fraction:
-    """A budget: as typed, rounded down where the denominator is too large."""
+    """A budget: as typed, or rounded down."""
     found = read(name, value)
-    if found.denominator > _MOST_DENOMINATOR:
-        found = round_down(found, bits)
+    found = found if kept(found, bits) else round_down(found, bits)
     if found == 0:
         raise InvalidInput(f"{name} = {value!r}: must be positive.")
     return found

@@ -3,27 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from privloss.ledger.filters import Filter
-from privloss.ledger.state import EVERYONE, Charges
+from privloss.ledger.state import (
+    COMMITTED,
+    EVERYONE,
+    LEDGER,
+    STARTED,
+    VOIDED,
+    Account,
+    Charges,
+    charges_to_json,
+    likely_owners,
+)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a person says with a command: it stands in the event, and decides nothing."""
+
+    actor: str = ""
+    reason: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def said(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if value}
 
 
 @dataclass(frozen=True)
 class Command:
     """What every command declares; by default it needs nothing."""
 
-    makes_dataset: ClassVar[bool] = False  # there is no row to hold yet: two clients must not both make one
+    expires: ClassVar[bool] = False  # leases on its accounts that have ended are given back first
 
     @property
-    def datasets(self) -> Collection[str]:
-        """Datasets it names."""
+    def said(self) -> dict[str, Any]:
+        """What its events say of who asked, and why."""
+        note: Note = getattr(self, "note", Note())
+        return note.said()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What a recorded refusal says of it; nothing if its refusals are not worth recording."""
+        return {}
+
+    @property
+    def accounts(self) -> Collection[str]:
+        """Accounts it names."""
         return ()
 
     @property
     def moves(self) -> Collection[str]:
-        """Keys it moves: the datasets they are charged to are needed too."""
+        """Keys it moves: the accounts they are charged to are needed too."""
         return ()
 
     @property
@@ -31,79 +64,132 @@ class Command:
         """Keys it would make: needed if they are there, whatever they are charged to."""
         return ()
 
-    @property
-    def expires_before(self) -> float | None:
-        """Leases on its datasets that ended before this time are given back first."""
-        return None
+    def owners(self, account: Account, at: float) -> Collection[str]:
+        """Whose balances it needs of an account, besides EVERYONE's and those of the keys it moves."""
+        return ()
+
+    def probably(self, at: float) -> Collection[str]:
+        """The same before the account is known."""
+        return ()
 
 
 @dataclass(frozen=True)
-class AddDataset(Command):
-    makes_dataset: ClassVar[bool] = True
+class AddAccount(Command):
+    """A dataset, or a group of datasets; `parent` is the group above it."""
+
     name: str
     adjacency: str
     unit: str
+    group: bool = False
+    parent: str | None = None
+    blocks: str | None = None
+    note: Note = Note()
 
     @property
-    def datasets(self) -> Collection[str]:
-        return (self.name,)
+    def accounts(self) -> Collection[str]:
+        return (LEDGER, self.name, *([self.parent] if self.parent is not None else []))
 
 
 @dataclass(frozen=True)
 class SetBudget(Command):
-    dataset: str
+    """An account's budget; with `every` its budget for each period beneath that; with `analyst` a quota."""
+
+    account: str
     budget: Filter
     analyst: str = EVERYONE
+    every: str | None = None
+    above: tuple[str, ...] = ()  # groups whose currency it must fit
+    note: Note = Note()
 
     @property
-    def datasets(self) -> Collection[str]:
-        return (self.dataset,)
+    def asked(self) -> dict[str, Any]:
+        return {"asked": "budget", "budget": self.budget.to_dict(), "analyst": self.analyst}
+
+    @property
+    def accounts(self) -> Collection[str]:
+        return (self.account, *self.above)
+
+    def owners(self, account: Account, at: float) -> Collection[str]:
+        return (self.analyst,)
+
+    def probably(self, at: float) -> Collection[str]:
+        return (self.analyst,)
 
 
 @dataclass(frozen=True)
 class Freeze(Command):
-    dataset: str
+    account: str
     frozen: bool
+    note: Note = Note()
 
     @property
-    def datasets(self) -> Collection[str]:
-        return (self.dataset,)
+    def accounts(self) -> Collection[str]:
+        return (self.account,)
 
 
 @dataclass(frozen=True)
 class Reserve(Command):
+    """Hold charges on datasets, and on the groups above them (`charges` has both)."""
+
+    expires: ClassVar[bool] = True
     key: str
     request: str
     charges: Charges
     adjacency: str | None  # of the plan; None for a typed cost
     analyst: str
     lease: float  # seconds
-    now: float
+    datasets: tuple[str, ...] = ()  # those that were named; () for all
+    blocks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     plan: dict[str, Any] | None = None
+    label: str = ""
+    note: Note = Note()
 
     @property
-    def datasets(self) -> Collection[str]:
+    def asked(self) -> dict[str, Any]:
+        charges = charges_to_json(self.charges)
+        return {"asked": "reserve", "key": self.key, "analyst": self.analyst, "charges": charges, "label": self.label}
+
+    @property
+    def accounts(self) -> Collection[str]:
         return self.charges.keys()
 
     @property
     def claims(self) -> Collection[str]:
         return (self.key,)
 
-    @property
-    def expires_before(self) -> float | None:
-        return self.now
+    def owners(self, account: Account, at: float) -> Collection[str]:
+        return account.owners(self.analyst, at, self.blocks.get(account.name, ()))
+
+    def probably(self, at: float) -> Collection[str]:
+        return likely_owners(self.analyst, at, [block for each in self.blocks.values() for block in each])
 
 
 @dataclass(frozen=True)
 class Move(Command):
-    """start, commit or void a key. `token` is of the caller that starts: who has it may ask again, nobody else."""
+    """Start, commit or void a key. `run` is the hash of a token of the run that starts: with it one may ask again."""
 
     to: str
     key: str
-    now: float
     lease: float | None = None
-    token: str = ""
+    run: str = ""
+    note: Note = Note()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"asked": {STARTED: "start", COMMITTED: "commit", VOIDED: "void"}[self.to], "key": self.key}
 
     @property
     def moves(self) -> Collection[str]:
         return (self.key,)
+
+
+@dataclass(frozen=True)
+class Expire(Command):
+    """Keys whose lease has ended: a reservation is given back, a started analysis counts as spent."""
+
+    keys: tuple[str, ...]
+    note: Note = Note()
+
+    @property
+    def moves(self) -> Collection[str]:
+        return self.keys

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -69,12 +69,11 @@ class Filter:
         chance = None if delta is None else _delta(delta)
         if chance is not None and 0 < chance < SMALLEST_DELTA:
             raise InvalidInput(f"delta = {delta!r}: the delta of a budget must be 0 or at least 1e-300.")
-        return cls._of(currency, amount, delta, rule)
+        return cls._of(currency, cap("cap", amount), chance, rule)
 
     @classmethod
-    def _of(cls, currency: str, amount: Any, delta: Any, rule: str | None) -> Filter:
-        size = cap("cap", amount)
-        chance = None if delta is None else _delta(delta)
+    def _of(cls, currency: str, size: Fraction, chance: Fraction | None, rule: str | None) -> Filter:
+        delta = None if chance is None else show(chance)
         if currency in ("approx", "rdp") and not chance:
             raise InvalidInput(f"delta = {delta!r}: a budget in {currency} needs a delta > 0.")
         if currency == "pure" and chance is not None:
@@ -125,7 +124,23 @@ class Filter:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Filter:
         rule = data["filter"] if data["currency"] == "approx" else None
-        return cls._of(data["currency"], data["cap"], data["delta"], rule)  # also what older releases have accepted
+        chance = None if data["delta"] is None else Fraction(data["delta"])
+        return cls._of(data["currency"], Fraction(data["cap"]), chance, rule)  # also what older releases have accepted
+
+    def beneath(self, budget: Filter) -> Filter:
+        """The same as a quota beneath a budget: in Renyi DP it holds at the budget's orders that leave it room."""
+        if self.currency != "rdp" or budget.currency != "rdp" or self.delta is None:
+            return self
+        room = _rdp_rooms(self.cap, self.delta)
+        return replace(self, caps={part: room[part] for part in budget.caps if part in room})
+
+    def limit(self, component: str) -> Fraction | None:
+        """The cap that the total of a component never exceeds."""
+        return self.caps.get(component)
+
+    def shortfall(self, totals: Mapping[str, Fraction]) -> dict[str, Fraction]:
+        """By how much totals exceed the caps; empty if they fit."""
+        return {part: total - self.caps[part] for part, total in totals.items() if total > self.caps[part]}
 
 
 _COMPONENT = {"pure": "epsilon", "zcdp": "rho"}
@@ -166,17 +181,23 @@ def _rdp_caps(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
     Every order of a budget must hold, so only those are kept at which Gaussian noise (epsilon(a) = rho a) may spend at
     least 90 % of what it may spend at the best one.
     """
+    found = _rdp_rooms(size, delta)
+    if not found:
+        raise InvalidInput(f"cap = {show(size)}: no order of {', '.join(ORDERS)} leaves room at this delta.")
+    each = {part: room / Fraction(part.split()[1]) for part, room in found.items()}
+    return {part: room for part, room in found.items() if each[part] >= max(each.values()) * _NEARLY}
+
+
+def _rdp_rooms(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
+    """The cap of every order that leaves any room."""
     found = {}
     for order in ORDERS:
         a = float(order)
         left = float(size) + (math.log(float(delta)) + math.log(a)) / (a - 1) - math.log1p(-1 / a)
         room = round_down(Fraction(max(left - 1e-9 * (1 + abs(left)), 0.0)), BITS)
         if room > 0:
-            found[order] = room
-    if not found:
-        raise InvalidInput(f"cap = {show(size)}: no order of {', '.join(ORDERS)} leaves room at this delta.")
-    best = max(room / Fraction(order) for order, room in found.items())
-    return {f"order {order}": room for order, room in found.items() if room / Fraction(order) >= best * _NEARLY}
+            found[f"order {order}"] = room
+    return found
 
 
 # Both without the engine, so that looking at a ledger loads none of it; tests compare with the engine.

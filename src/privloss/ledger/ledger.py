@@ -15,64 +15,48 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
-import json
+import getpass
+import os
 import secrets
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privloss.adjacency import ADJACENCIES
-from privloss.errors import InvalidInput, PrivlossError
-from privloss.ledger.amounts import read, show
-from privloss.ledger.commands import AddDataset, Command, Freeze, Move, Reserve, SetBudget
-from privloss.ledger.decide import Refusal, Refused
+from privloss.errors import InvalidInput
+from privloss.ledger import calendar, names, views
+from privloss.ledger.answers import AlreadySpentError as AlreadySpentError
+from privloss.ledger.answers import RefusedError as RefusedError
+from privloss.ledger.answers import Reservation as Reservation
+from privloss.ledger.answers import accepted, quoted
+from privloss.ledger.commands import AddAccount, Command, Freeze, Move, Note, Reserve, SetBudget
+from privloss.ledger.decide import Refusal, Refused, decide
 from privloss.ledger.filters import Filter
 from privloss.ledger.odometers import Reading, odometer
-from privloss.ledger.pricing import price
-from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Charges, Dataset, charges_to_json
+from privloss.ledger.requests import Request, settings
+from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, State, run_hash
 from privloss.ledger.stores.address import open_store
-from privloss.ledger.stores.base import LedgerError, Outcome, Store, canonical
+from privloss.ledger.stores.base import LostReply, Outcome, Store
 from privloss.ledger.verify import Audit, export, verify
 from privloss.numerics import check
 
 if TYPE_CHECKING:
-    from privloss.mechanisms.base import Plan
     from privloss.mechanisms.questions import Questions
 
 LEASE = 3600.0  # seconds
+ACTOR = "PRIVLOSS_ACTOR"  # the environment variable that says who acts
+_SEEN_BEFORE = (Refusal.STALE, Refusal.UNKNOWN_DATASET, Refusal.BLOCKS, Refusal.NO_BUDGET, Refusal.CURRENCY)
 _Result = TypeVar("_Result")
-
-
-class RefusedError(PrivlossError):
-    """The ledger says no; nothing was charged."""
-
-    def __init__(self, refused: Refused, remaining: Mapping[str, Mapping[str, str]] | None = None) -> None:
-        super().__init__(f"refused: {refused.text} ({refused.reason.code}).")
-        self.refused, self.remaining = refused, remaining
-
-
-class AlreadySpentError(RefusedError, LedgerError):
-    """The key was started before: by another caller, or by one that has ended. What it was charged stays charged."""
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A key and where it stands."""
-
-    key: str
-    state: str
-    charged: dict[str, dict[str, str]]
-    remaining: dict[str, dict[str, str]]
 
 
 class Ledger:
     """A ledger at a place: a path, sqlite:///relative, sqlite:////absolute, or postgresql://...
 
-    With `grouped` the commands of many threads are made durable together: one sync of the disk for all that wait.
+    With `group` the commands of many threads are made durable together: one sync of the disk for all that wait. `actor`
+    is who acts, in every event ($PRIVLOSS_ACTOR, or the user's name). `clock` replaces the time of the place where the
+    ledger is kept: for tests.
     """
 
     def __init__(
@@ -80,29 +64,74 @@ class Ledger:
         place: str | None = None,
         *,
         store: Store | None = None,
-        clock: Callable[[], float] = time.time,
-        grouped: bool = False,
+        clock: Callable[[], float] | None = None,
+        group: bool = False,
+        actor: str | None = None,
     ) -> None:
-        if store is not None and (place is not None or grouped):
-            raise InvalidInput(f"place = {place!r}, grouped = {grouped!r}: contradict a store that is open already.")
-        self.store = store if store is not None else open_store(place, create=False, grouped=grouped)
+        if store is not None and (place is not None or group):
+            raise InvalidInput(f"place = {place!r}, group = {group!r}: contradict a store that is open already.")
+        self.actor = names.name("actor", actor if actor is not None else _actor())
+        self.store = store if store is not None else open_store(place, create=False, group=group)
         self.clock = clock
+        self._known: dict[str, Account] = {}  # settings as they were last seen; every command checks them again
+        self._door = threading.Lock()
 
     @classmethod
     def create(
-        cls, place: str | None = None, *, clock: Callable[[], float] = time.time, grouped: bool = False
+        cls,
+        place: str | None = None,
+        *,
+        clock: Callable[[], float] | None = None,
+        group: bool = False,
+        actor: str | None = None,
     ) -> Ledger:
         """Open a ledger, making it first if there is none."""
-        return cls(store=open_store(place, create=True, grouped=grouped), clock=clock)
+        return cls(store=open_store(place, create=True, group=group), clock=clock, actor=actor)
 
     def close(self) -> None:
         self.store.close()
 
+    def now(self) -> float:
+        return (self.clock or time.time)()
+
     # -- setting up --
 
-    def add_dataset(self, name: str, *, adjacency: str, unit: str = "record") -> None:
+    def add_dataset(
+        self,
+        name: str,
+        *,
+        adjacency: str,
+        unit: str = "record",
+        parent: str | None = None,
+        blocks: str | None = None,
+        reason: str = "",
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a dataset, under a group if it has a `parent`. With `blocks` ("day", "week", ...) its data arrives in
+        blocks, each of which has a budget of its own."""
+        every = None if blocks is None else check.choice("blocks", blocks, calendar.EVERY)
+        self._add(name, adjacency, unit, parent, every, False, self._note(reason, labels))
+
+    def add_group(
+        self,
+        name: str,
+        *,
+        adjacency: str,
+        unit: str = "record",
+        parent: str | None = None,
+        reason: str = "",
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a group (a department, a project), whose budget holds for all datasets below it together."""
+        self._add(name, adjacency, unit, parent, None, True, self._note(reason, labels))
+
+    def _add(
+        self, name: str, adjacency: str, unit: str, parent: str | None, blocks: str | None, group: bool, note: Note
+    ) -> None:
         chosen = check.choice("adjacency", adjacency, ADJACENCIES)
-        self._run(AddDataset(_name("dataset", name), chosen, _name("unit", unit)))
+        above = None if parent is None else names.name("parent", parent)
+        checked = names.name("dataset", name), chosen, names.name("unit", unit)
+        self._run(AddAccount(*checked, group, above, blocks, note))
 
     def set_budget(
         self,
@@ -113,33 +142,55 @@ class Ledger:
         delta: Any = None,
         filter: str | None = None,
         analyst: str = EVERYONE,
+        every: str | None = None,
+        reason: str = "",
+        labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Fix a dataset's budget, or an analyst's quota beneath it, before the first spend."""
+        """Fix the budget of a dataset (of each of its blocks) or group before the first spend; with `every` ("year",
+        ...) what may be spent in each period beneath it; with `analyst` a quota, which may change later."""
         budget = Filter.of(currency, cap, delta, filter)
-        owner = analyst if analyst == EVERYONE else _name("analyst", analyst)
-        self._run(SetBudget(_name("dataset", dataset), budget, owner))
+        owner = analyst if analyst == EVERYONE else names.person("analyst", analyst)
+        period = None if every is None else check.choice("every", every, calendar.EVERY)
+        if period is not None and owner != EVERYONE:
+            raise InvalidInput(f"analyst = {analyst!r}, every = {every!r}: a quota has no periods; give one of them.")
+        name = names.name("dataset", dataset)
+        above = tuple(self._settings([name]).above(name))
+        self._run(SetBudget(name, budget, owner, period, above, self._note(reason, labels)))
 
-    def freeze(self, dataset: str, frozen: bool = True) -> None:
-        self._run(Freeze(_name("dataset", dataset), frozen))
+    def freeze(
+        self, dataset: str, frozen: bool = True, *, reason: str = "", labels: Mapping[str, str] | None = None
+    ) -> None:
+        self._run(Freeze(names.name("dataset", dataset), frozen, self._note(reason, labels)))
 
     # -- spending --
 
     def quote(
-        self, datasets: str | Sequence[str], plan: Questions | None = None, *, cost: Any = None, cost_delta: Any = None
+        self,
+        datasets: str | Sequence[str],
+        plan: Questions | None = None,
+        *,
+        cost: Any = None,
+        cost_delta: Any = None,
+        analyst: str = EVERYONE,
+        blocks: Any = None,
     ) -> dict[str, Any]:
         """What a request would be charged, what would remain, and whether it would be accepted; spends nothing."""
-        priced = _plan(plan)
-        charges = self._charges(datasets, priced, cost, cost_delta)
-        adjacency = None if priced is None else priced.adjacency
-        found = {}
-        for name, parts in charges.items():
-            dataset = self._dataset(name)
-            if dataset.filter is None:
+        asked = Request.of(datasets, plan, cost, cost_delta, blocks)
+        owner = analyst if analyst == EVERYONE else names.person("analyst", analyst)
+        found = settings(self.store, asked.datasets)
+        for name in asked.datasets:
+            if name not in found.accounts:
+                raise InvalidInput(f"dataset = {name!r}: is not in this ledger.")
+            if found.accounts[name].filter is None:
                 raise InvalidInput(f"dataset = {name!r}: has no budget; set one with: privloss ledger budget set")
-            left = {part: dataset.balances[(EVERYONE, part)].remaining - amount for part, amount in parts.items()}
-            fits = not dataset.frozen and adjacency in (None, dataset.adjacency) and min(left.values()) >= 0
-            found[name] = {"charged": _shown(parts), "remaining": _shown(left), "fits": fits}
-        return found
+        charges = asked.charges(found)
+        blocks_read = asked.block_names(found)
+        command = Reserve("", "", charges, asked.adjacency, owner, LEASE, asked.datasets, blocks_read)
+        with self.store.reading() as cursor:
+            state = State({name: self._whole(cursor, name) for name in charges})
+        decision = decide(state, command, self.now())
+        why = decision if isinstance(decision, Refused) else None
+        return {name: quoted(state.accounts[name], command, why, self.now()) for name in charges}
 
     def reserve(
         self,
@@ -150,61 +201,57 @@ class Ledger:
         cost: Any = None,
         cost_delta: Any = None,
         analyst: str = EVERYONE,
+        blocks: Any = None,
         lease: float = LEASE,
+        label: str = "",
+        reason: str = "",
+        labels: Mapping[str, str] | None = None,
     ) -> Reservation:
         """Hold the cost of a plan (or mechanism, or training run), or a typed cost, on one dataset or several (all or
-        nothing); `RefusedError` if the budget has no room. The same key with the same request is answered again, and
-        charged once. To hold a key is no permission yet: only `start` gives that, and to one caller."""
-        name = _name("key", key)
-        owner = analyst if analyst == EVERYONE else _name("analyst", analyst)
+        nothing); `RefusedError` if a budget has no room. Of a dataset with blocks say which are read: "2026-11-01..
+        2026-11-14". The same key with the same request is answered again, and charged once. To hold a key is no
+        permission yet: only `start` gives that, and to one caller."""
+        name = names.name("key", key)
+        owner = analyst if analyst == EVERYONE else names.person("analyst", analyst)
         seconds = check.number("lease", lease, low=0, high=1e9, above=True)
-        priced = _plan(plan)
-        charges = self._charges(datasets, priced, cost, cost_delta)
-        body = None if priced is None else priced.to_dict()
-        # what was asked, not what it was priced at: prices may become sharper in later releases
-        asked = {
-            "datasets": sorted(charges),
-            "plan": body,
-            "analyst": owner,
-            "cost": None if cost is None else show(read("cost", cost)),
-        }
-        asked["cost_delta"] = None if cost_delta is None else show(read("cost-delta", cost_delta))
-        digest = hashlib.sha256(canonical(asked).encode()).hexdigest()
-        adjacency = None if priced is None else priced.adjacency
-        command = Reserve(name, digest, charges, adjacency, owner, seconds, self.clock(), body)
-        return self._reservation(self._run(command), name)
+        note = self._note(reason, labels)
+        asked = Request.of(datasets, plan, cost, cost_delta, blocks)
+        digest, text = asked.digest(owner), names.note("label", label)
+        for _ in range(2):  # priced for settings seen before; if they have changed, once more
+            found = self._settings(asked.datasets)
+            charges, read = asked.charges(found), asked.block_names(found)
+            command = Reserve(
+                name, digest, charges, asked.adjacency, owner, seconds, asked.datasets, read, asked.body, text, note
+            )
+            outcome = self._tried(command)
+            if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:
+                break
+            with self._door:
+                self._known.clear()
+        return Reservation.of(name, accepted(outcome))
 
-    def start(self, key: str, lease: float | None = None, *, token: str | None = None) -> Reservation:
+    def start(self, key: str, lease: float | None = None, *, token: str | None = None, reason: str = "") -> Reservation:
         """Durable before it returns: only now may the data be read, and only by this caller, once.
 
         Whoever starts the key again is refused (`AlreadySpentError`), also after a crash: an answer may be out. A
         caller that fears to lose the reply draws a `token` at random for this one start, and may ask again with it as
-        long as it has not read the data.
+        long as it has not read the data. To run an analysis again is a new analysis: a new key, a new charge.
         """
         seconds = LEASE if lease is None else check.number("lease", lease, low=0, high=1e9, above=True)
-        return self._move(STARTED, key, seconds, secrets.token_hex(16) if token is None else _token(token))
+        run = run_hash(secrets.token_hex(16) if token is None else _token(token))
+        return self._move(STARTED, key, seconds, run, reason)
 
-    def commit(self, key: str) -> Reservation:
+    def commit(self, key: str, *, reason: str = "") -> Reservation:
         """Durable before it returns: only now may the answer be released."""
-        return self._move(COMMITTED, key)
+        return self._move(COMMITTED, key, reason=reason)
 
-    def void(self, key: str) -> Reservation:
+    def void(self, key: str, *, reason: str = "") -> Reservation:
         """Give a reservation back, if it was not started."""
-        return self._move(VOIDED, key)
+        return self._move(VOIDED, key, reason=reason)
 
-    def _move(self, to: str, key: str, lease: float | None = None, token: str = "") -> Reservation:
-        name = _name("key", key)
-        return self._reservation(self._run(Move(to, name, self.clock(), lease, token)), name)
-
-    def _enter(self, key: str) -> Reservation:
-        """Start a key for one block; where the reply is lost, ask once more whether it was this call that did it."""
-        token = secrets.token_hex(16)
-        try:
-            return self.start(key, token=token)
-        except RefusedError:
-            raise
-        except LedgerError:
-            return self.start(key, token=token)
+    def _move(self, to: str, key: str, lease: float | None = None, run: str = "", reason: str = "") -> Reservation:
+        name = names.name("key", key)
+        return Reservation.of(name, self._run(Move(to, name, lease, run, self._note(reason, None))))
 
     @contextmanager
     def spend(
@@ -214,7 +261,7 @@ class Ledger:
         too, because failures are outputs. Of all callers with one key one enters the block, once; the others, and any
         after a crash, are refused with `AlreadySpentError`."""
         self.reserve(datasets, plan, key=key, **options)
-        started = self._enter(key)
+        started = self.start(key)
         try:
             yield started
         finally:
@@ -226,7 +273,7 @@ class Ledger:
     ) -> AsyncIterator[Reservation]:
         """`spend` for asyncio: the ledger's work runs in a thread."""
         await asyncio.to_thread(self.reserve, datasets, plan, key=key, **options)
-        started = await asyncio.to_thread(self._enter, key)
+        started = await asyncio.to_thread(self.start, key)
         try:
             yield started
         finally:
@@ -252,52 +299,19 @@ class Ledger:
 
     def status(self, name: str) -> dict[str, Any]:
         """What is committed, reserved and left, exactly, and the (epsilon, delta) the cap guarantees."""
-        dataset = self._dataset(name)
-        budget = dataset.filter
-        if budget is None:
-            return {"dataset": name, "currency": None, "adjacency": dataset.adjacency, "frozen": dataset.frozen}
-        parts = {c: b for (owner, c), b in dataset.balances.items() if owner == EVERYONE}
+        return views.status(self._dataset(name))
 
-        def amount(of: Callable[[Any], Fraction]) -> Any:
-            shown = {c: show(of(b)) for c, b in parts.items()}
-            return next(iter(shown.values())) if len(shown) == 1 else shown
-
-        found = {
-            "dataset": name,
-            "currency": budget.currency,
-            "cap": amount(lambda b: b.cap),
-            "committed": amount(lambda b: b.committed),
-            "reserved": amount(lambda b: b.reserved),
-            "remaining": amount(lambda b: b.remaining),
-            "guarantee": budget.guarantee(),
-            "adjacency": dataset.adjacency,
-            "unit": dataset.unit,
-            "frozen": dataset.frozen,
-            "filter": budget.theorem,
-        }
-        if dataset.quotas:
-            found["analysts"] = {
-                who: {
-                    c: {"cap": show(b.cap), "remaining": show(b.remaining)}
-                    for (o, c), b in dataset.balances.items()
-                    if o == who
-                }
-                for who in sorted(dataset.quotas)
-            }
-        return found
-
-    def history(self, name: str) -> list[dict[str, Any]]:
-        """The events that concern a dataset."""
-        self._dataset(name)
-        keys, found = set(), []
+    def datasets(self) -> list[dict[str, Any]]:
+        """The status of every dataset and group."""
         with self.store.reading() as cursor:
-            for seq, _, body, _ in self.store.events(cursor):
-                event = json.loads(body)
-                if name in event.get("charges", {}):
-                    keys.add(event["key"])
-                if event.get("dataset") == name or event.get("key") in keys or event["kind"] == "restored":
-                    found.append({"seq": seq, **event})
-        return found
+            return [views.status(self._whole(cursor, name)) for name in self.store.accounts(cursor)]
+
+    def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
+        """The events that concern a dataset, oldest first. Of them, if asked: the `last` so many, those of an
+        `analyst`, of one `kind` or `key`, from `since` on, before `until` (seconds since the epoch)."""
+        self._dataset(name)
+        with self.store.reading() as cursor:
+            return views.history(self.store, cursor, name, views.Wanted(**wanted))
 
     def odometer(self, name: str, delta: float | None = None) -> Reading:
         """What everything committed on a dataset so far has lost, valid also if the answers decide when to look.
@@ -305,92 +319,67 @@ class Ledger:
         `delta` is the chance that it has lost more; pure budgets and basic approximate ones need none. `Reading` says
         what is bounded where (epsilon, delta)-DP answers are among those counted.
         """
-        dataset = self._dataset(name)
-        if dataset.filter is None:
+        account = self._dataset(name)
+        if account.filter is None:
             raise InvalidInput(f"dataset = {name!r}: has no budget; set one with: privloss ledger budget set")
-        spent = {part: b.committed for (owner, part), b in dataset.balances.items() if owner == EVERYONE}
-        return odometer(dataset.filter.currency, spent, delta)
+        if account.blocks:
+            raise InvalidInput(f"dataset = {name!r}: its blocks are accounted for one by one; status shows them.")
+        spent = {part: b.committed for (owner, part), b in account.balances.items() if owner == EVERYONE}
+        return odometer(account.filter.currency, spent, delta)
 
     def verify(self) -> Audit:
-        """Recompute the chain of events and all balances."""
+        """Recompute the chains, every decision and all balances."""
         return verify(self.store)
 
     def export(self) -> Iterator[str]:
         """The history as canonical JSON lines."""
         with self.store.reading() as cursor:
-            yield from export(self.store.events(cursor))
+            yield from export(self.store.entries(cursor))
 
     # -- inside --
 
+    def _note(self, reason: str, labels: Mapping[str, str] | None) -> Note:
+        return Note(self.actor, names.note("reason", reason), names.labels(labels))
+
+    def _tried(self, command: Command) -> Outcome:
+        """A command may be asked again: it takes effect once, and a start knows its own run."""
+        try:
+            return self.store.run(command, self.clock)
+        except LostReply:
+            return self.store.run(command, self.clock)
+
     def _run(self, command: Command) -> Outcome:
-        outcome = self.store.run(command, self.clock())
-        if outcome.refused is not None:
-            again = outcome.refused.reason is Refusal.ALREADY_STARTED
-            made = AlreadySpentError if again else RefusedError
-            raise made(outcome.refused, _remaining(outcome.state.datasets))
-        return outcome
+        return accepted(self._tried(command))
 
-    def _reservation(self, outcome: Outcome, key: str) -> Reservation:
-        found = outcome.state.analyses[key]
-        return Reservation(key, found.state, charges_to_json(found.charges), _remaining(outcome.state.datasets) or {})
+    def _settings(self, wanted: Sequence[str]) -> State:
+        """Settings of accounts and of the groups above them, as they were last seen."""
+        with self._door:
+            known = dict(self._known)
+        if not all(name in known for name in wanted):
+            known |= settings(self.store, wanted).accounts
+            with self._door:
+                self._known |= {name: account for name, account in known.items() if account.filter is not None}
+        return State(known)
 
-    def _dataset(self, name: str) -> Dataset:
+    def _dataset(self, name: str) -> Account:
         with self.store.reading() as cursor:
-            found = self.store.dataset(cursor, _name("dataset", name))
+            return self._whole(cursor, name)
+
+    def _whole(self, cursor: Any, name: str) -> Account:
+        found = self.store.account(cursor, names.name("dataset", name))
         if found is None:
             raise InvalidInput(f"dataset = {name!r}: is not in this ledger.")
         return found
 
-    def _charges(self, datasets: str | Sequence[str], plan: Plan | None, cost: Any, cost_delta: Any) -> Charges:
-        names = [datasets] if isinstance(datasets, str) else list(datasets)
-        if not names or len(set(names)) != len(names):
-            raise InvalidInput(f"datasets = {names!r}: must be one or several different names.")
-        if (plan is None) == (cost is None):
-            raise InvalidInput(f"plan = {plan!r}, cost = {cost!r}: give exactly one of them.")
-        charges: Charges = {}
-        with self.store.reading() as cursor:
-            found = {name: self.store.dataset(cursor, _name("dataset", name)) for name in names}
-        for name in sorted(names):
-            dataset = found[name]
-            budget = dataset.filter if dataset is not None else None
-            if budget is None:
-                charges[name] = {}
-            elif plan is None:
-                charges[name] = budget.charge(cost, cost_delta)
-            else:
-                charges[name] = price(plan, budget, cost_delta)
-        return charges
 
-
-def _remaining(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, str]]:
-    return {
-        name: {c: show(b.remaining) for (owner, c), b in dataset.balances.items() if owner == EVERYONE}
-        for name, dataset in datasets.items()
-    }
-
-
-def _shown(parts: Mapping[str, Fraction]) -> dict[str, str]:
-    return {part: show(x) if x >= 0 else f"-{show(-x)}" for part, x in parts.items()}
-
-
-def _plan(given: Questions | None) -> Plan | None:
-    """A plan, or what can be asked like one, as a plan."""
-    if given is None:
-        return None
-    from privloss.mechanisms.questions import Questions
-
-    if not isinstance(given, Questions):
-        raise InvalidInput(f"plan = {given!r}: must be a plan, a mechanism or a training run (pl.dp_sgd).")
-    return given.as_plan()
+def _actor() -> str:
+    try:
+        return os.environ.get(ACTOR) or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        return f"user {os.getuid()}"
 
 
 def _token(value: Any) -> str:
     if not isinstance(value, str) or not 16 <= len(value) <= 200 or not value.isprintable():
         raise InvalidInput(f"token = {value!r}: must be 16 to 200 printable characters, drawn at random for one start.")
-    return value
-
-
-def _name(what: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
-        raise InvalidInput(f"{what} = {value!r}: must be a name of 1 to 200 printable characters.")
     return value

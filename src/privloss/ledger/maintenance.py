@@ -1,7 +1,7 @@
 """Maintenance of a ledger: backups, restoring them, and a check-up.
 
 A backup is the exported history, so it can be restored into any kind of store. A restored ledger may lack spends made
-after the backup, so every dataset is frozen until a person has reconciled it.
+after the backup, so every dataset is frozen until a person has reconciled it. Neither needs memory for the whole.
 """
 
 from __future__ import annotations
@@ -10,15 +10,23 @@ import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from privloss.errors import InvalidInput
+from privloss.ledger.commands import Freeze, Note
 from privloss.ledger.ledger import Ledger
-from privloss.ledger.state import RESERVED, STARTED, State, apply
-from privloss.ledger.stores.base import GENESIS, VERSION, Finding, LedgerError, canonical, chain
+from privloss.ledger.replay import Replay
+from privloss.ledger.state import LEDGER, Analysis, State
+from privloss.ledger.stores.base import INSERT_EVENT, Entry, Finding, LedgerError, Loaded
+from privloss.ledger.stores.rows import GENESIS, analysis_row, canonical
+from privloss.ledger.stores.schema import VERSION, open_chains
 from privloss.ledger.verify import verify
+
+_BATCH = 1000
 
 
 def backup(ledger: Ledger, path: str | Path) -> int:
@@ -43,59 +51,79 @@ def backup(ledger: Ledger, path: str | Path) -> int:
     return count
 
 
-def read_backup(path: str | Path) -> list[tuple[int, str, str, str]]:
-    """The events of a backup, checked link by link."""
+def read_backup(path: str | Path) -> Iterator[Entry]:
+    """The events of a backup, in order."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
-        found = [(row["seq"], row["previous"], canonical(row["body"]), row["hash"]) for row in rows]
+        with Path(path).open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                row = json.loads(line)
+                body = canonical(row["body"])
+                yield Entry(number, row.get("chain", LEDGER), row["seq"], row["previous"], body, row["hash"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise InvalidInput(f"file = {str(path)!r}: is not a readable backup ({problem}).") from None
-    previous = GENESIS
-    for number, (seq, before, body, link) in enumerate(found, start=1):
-        if seq != number or before != previous or chain(before, body) != link:
-            raise LedgerError(f"file = {str(path)!r}: event {number} does not follow from the event before.")
-        previous = link
-    return found
+
+
+def check_backup(path: str | Path) -> int:
+    """How many events a backup has; refused if one of them does not follow from those before."""
+    replay = Replay().run(read_backup(path))
+    if replay.problem:
+        raise LedgerError(f"file = {str(path)!r}: {replay.problem}.")
+    return replay.events
 
 
 def restore(path: str | Path, ledger: Ledger) -> int:
     """Fill an empty ledger from a backup; every dataset is frozen."""
-    rows = read_backup(path)
+    check_backup(path)
     store = ledger.store
     with store.transaction() as cursor:
-        store.lock_head(cursor)
-        if next(iter(store.events(cursor)), None) is not None:
+        if store.accounts(cursor) or store.ends(cursor):
             raise LedgerError("db: the ledger is not empty; restore into a new one.")
-        state = State()
-        for seq, previous, body, link in rows:
-            apply(state, json.loads(body))
-            query = "INSERT INTO event (seq, previous, body, hash) VALUES (?, ?, ?, ?)"
-            store.execute(cursor, query, [seq, previous, body, link])
-        event = {"kind": "restored", "events": len(rows)}
-        apply(state, event)
-        store.write_all(cursor, state)
-        store.append(cursor, [event], ledger.clock())
-    return len(rows)
+        closed: list[Analysis] = []
+        replay, entries = Replay(closed.append), read_backup(path)
+        while batch := list(islice(entries, _BATCH)):
+            replay.run(batch, last=False)
+            rows = [(entry.chain, entry.seq, entry.previous, entry.body, entry.hash) for entry in batch]
+            store.many(cursor, INSERT_EVENT, rows)
+            insert = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            store.many(cursor, insert, [analysis_row(each) for each in closed])
+            closed.clear()
+        now = ledger.now()
+        _settle(ledger, cursor, replay, now)
+        note = Note(ledger.actor, f"restored from a backup of {replay.events} events")
+        held = Loaded(now, State(), {LEDGER: store.ends(cursor).get(LEDGER, (0, GENESIS))})
+        store.write(cursor, held, [{"kind": "restored", "events": replay.events, "at": now, **note.said()}])
+        names = store.accounts(cursor)
+    store.run_all([Freeze(name, True, note) for name in names], ledger.clock)
+    return replay.events
+
+
+def _settle(ledger: Ledger, cursor: Any, replay: Replay, now: float) -> None:
+    """Write the tables that the events have led to."""
+    store = ledger.store
+    for account in replay.state.accounts.values():
+        account.frozen = True
+    held = Loaded(now, replay.state, dict(replay.ends))
+    store.write_tables(cursor, held, [LEDGER, *sorted(replay.state.accounts)])
+    if set(replay.ends) == {LEDGER}:  # a backup of a release before 0.3
+        open_chains(store, cursor, replay.state, now)
 
 
 def doctor(ledger: Ledger) -> list[dict[str, Any]]:
     """A check-up: what was looked at, whether it is well, and what to do if not."""
     store = ledger.store
+    checked = verify(store)
+    history = "; ".join(checked.problems[:3]) or f"{checked.events} events, chains, decisions and balances agree"
     with store.reading() as cursor:
         version = store.version(cursor)
-    checked = verify(store)
-    history = "; ".join(checked.problems[:3]) or f"{checked.events} events, chain and balances agree"
-    with store.reading() as cursor:
-        state = store.everything(cursor)
-    frozen = [name for name, dataset in state.datasets.items() if dataset.frozen]
+        query = "SELECT name FROM dataset WHERE frozen <> 0 ORDER BY name"
+        frozen = [row[0] for row in store.execute(cursor, query).fetchall()]
+        late = store.execute(cursor, "SELECT key FROM open_lease WHERE lease < ? LIMIT 6", [ledger.now()]).fetchall()
     thaw = f"frozen: {', '.join(frozen)}; privloss ledger unfreeze NAME"
-    late = [a.key for a in state.analyses.values() if a.state in (RESERVED, STARTED) and a.lease < ledger.clock()]
     found = [
         Finding("schema", version == VERSION, f"version {version}"),
         *store.own_checks(),
         Finding("history", checked.clean, history),
         Finding("frozen", not frozen, thaw if frozen else "no dataset is frozen"),
-        Finding("leases", not late, f"expired: {', '.join(late[:5])}" if late else "no expired leases"),
+        Finding("leases", not late, f"expired: {', '.join(r[0] for r in late[:5])}" if late else "no expired leases"),
     ]
     return [asdict(each) for each in found]

@@ -1,30 +1,38 @@
 """The ledger's state, and how an event changes it: a plain fold, without any I/O.
 
-An event is a JSON object with a `kind`. Balances hold, for every budget and component, what is committed and what is
-reserved (and not yet committed or voided), as exact rationals.
+An event is a JSON object with a `kind`. An *account* is a dataset, or a group of datasets above them. Its balances
+hold, for every owner and component, what is committed and what is reserved (and not yet committed or voided), as exact
+rationals. Owners: EVERYONE (the account's own budget), an analyst, a period (`@2026`), a block of data (`#2026-11-16`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from privloss.ledger import calendar
 from privloss.ledger.amounts import show, units
 from privloss.ledger.filters import Filter, bits_of
+from privloss.ledger.names import normal
 
 RESERVED, STARTED, COMMITTED, VOIDED = "RESERVED", "STARTED", "COMMITTED", "VOIDED"
-EVERYONE = ""  # the owner of a dataset's global budget
+OPEN = (RESERVED, STARTED)
+EVERYONE = ""  # the owner of an account's own budget
+LEDGER = ""  # the chain of the ledger itself
+_PERIOD, _BLOCK = "@", "#"
+_DIGITS = 60  # of a number of units, written so that texts sort like numbers
 Event = dict[str, Any]
-Charges = dict[str, dict[str, Fraction]]  # dataset -> component -> amount
+Charges = dict[str, dict[str, Fraction]]  # account -> component -> amount
 
 
 @dataclass
 class Balance:
-    """One component of one budget."""
+    """One component of one owner's budget; without a cap it only counts."""
 
-    cap: Fraction
+    cap: Fraction | None
     committed: Fraction = Fraction(0)
     reserved: Fraction = Fraction(0)
 
@@ -32,31 +40,80 @@ class Balance:
     def total(self) -> Fraction:
         return self.committed + self.reserved
 
-    @property
-    def remaining(self) -> Fraction:
-        return self.cap - self.total
-
-    def units(self, component: str) -> tuple[int, int]:
+    def units(self, component: str) -> tuple[str, str | None]:
         """Total and cap as whole units, each rounded up once: what the store's CHECK compares."""
         bits = bits_of(component)
-        return units(self.total, bits), units(self.cap, bits)
+        cap = None if self.cap is None else str(units(self.cap, bits)).rjust(_DIGITS, "0")
+        return str(units(self.total, bits)).rjust(_DIGITS, "0"), cap
 
 
 @dataclass
-class Dataset:
-    """A dataset with its adjacency, its filter and its balances by (owner, component)."""
+class Account:
+    """A dataset, or a group of them: adjacency, budgets, and balances by (owner, component)."""
 
     name: str
     adjacency: str
     unit: str
+    group: bool = False
+    parent: str | None = None
+    blocks: str | None = None  # data arrives by day, week, ...: `filter` is then the budget of each block
     frozen: bool = False
+    used: bool = False
     filter: Filter | None = None
     quotas: dict[str, Filter] = field(default_factory=dict)
+    every: str | None = None  # the period of `recurring`
+    recurring: Filter | None = None
     balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
 
-    @property
-    def used(self) -> bool:
-        return any(b.total > 0 for b in self.balances.values())
+    def budget_of(self, owner: str) -> Filter | None:
+        """The filter an owner's balances are held to; None if they only count."""
+        if owner == EVERYONE or owner.startswith(_BLOCK):
+            return self.filter
+        return self.recurring if owner.startswith(_PERIOD) else self.quotas.get(owner)
+
+    def owners(self, analyst: str, at: float, blocks: Iterable[str]) -> list[str]:
+        """Whose balances a reservation counts against."""
+        found = [_BLOCK + block for block in blocks] if self.blocks else [EVERYONE]
+        if self.every is not None:
+            found.append(_PERIOD + calendar.label(self.every, at))
+        if analyst != EVERYONE:
+            found += [quota for quota in sorted(self.quotas) if normal(quota) == analyst] or [analyst]
+        return found
+
+    def totals(self, owner: str) -> dict[str, Fraction]:
+        return {part: balance.total for (who, part), balance in self.balances.items() if who == owner}
+
+    def remaining(self, owner: str) -> dict[str, Fraction]:
+        """What is left of every cap; the whole cap where nothing was spent yet."""
+        budget = self.budget_of(owner)
+        spent = self.totals(owner)
+        return {} if budget is None else {part: cap - spent.get(part, 0) for part, cap in budget.caps.items()}
+
+    def add(self, owner: str, parts: Mapping[str, Fraction], reserved: int, committed: int) -> None:
+        budget = self.budget_of(owner)
+        for component, amount in parts.items():
+            balance = self.balances.get((owner, component))
+            if balance is None:
+                if budget is not None and component not in budget.caps:
+                    continue  # a quota in Renyi DP may hold at fewer orders than its budget
+                cap = None if budget is None else budget.limit(component)
+                balance = self.balances[(owner, component)] = Balance(cap)
+            balance.reserved += reserved * amount
+            balance.committed += committed * amount
+
+    def recap(self, owner: str) -> None:
+        """Give an owner's balances the caps of its budget."""
+        budget = self.budget_of(owner)
+        for component in {part for who, part in self.balances if who == owner} | set(budget.caps if budget else ()):
+            cap = None if budget is None else budget.limit(component)
+            known = self.balances.setdefault((owner, component), Balance(cap))
+            known.cap = cap
+
+
+def likely_owners(analyst: str, at: float, blocks: Iterable[str]) -> list[str]:
+    """Whose balances a reservation will need, before its accounts are known."""
+    periods = [_PERIOD + calendar.label(every, at) for every in calendar.EVERY]
+    return [*periods, *(_BLOCK + block for block in blocks), *([analyst] if analyst != EVERYONE else [])]
 
 
 @dataclass
@@ -69,15 +126,29 @@ class Analysis:
     state: str
     lease: float  # until when, in seconds since the epoch
     charges: Charges
-    token: str = ""  # of the caller that started it
+    on: dict[str, list[str]]  # account -> owners whose balances hold it
+    run: str = ""  # SHA-256 of the token of the run that started it
 
 
 @dataclass
 class State:
     """Everything, or the part of it a command needs."""
 
-    datasets: dict[str, Dataset] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
     analyses: dict[str, Analysis] = field(default_factory=dict)
+
+    def above(self, name: str) -> list[str]:
+        """The groups above an account, from the nearest on."""
+        found: list[str] = []
+        while name in self.accounts and (parent := self.accounts[name].parent) is not None:
+            found.append(parent)
+            name = parent
+        return found
+
+
+def run_hash(token: str) -> str:
+    """What a started event says of the run that caused it: a reader of the log cannot repeat the start."""
+    return hashlib.sha256(token.encode()).hexdigest() if token else ""
 
 
 def charges_to_json(charges: Charges) -> dict[str, dict[str, str]]:
@@ -88,58 +159,86 @@ def charges_from_json(data: Mapping[str, Mapping[str, str]]) -> Charges:
     return {name: {part: Fraction(x) for part, x in parts.items()} for name, parts in data.items()}
 
 
-def owners(dataset: Dataset, analyst: str) -> list[str]:
-    """The budgets an analyst's spend counts against: the dataset's, and a quota if there is one."""
-    return [EVERYONE, analyst] if analyst != EVERYONE and analyst in dataset.quotas else [EVERYONE]
+def chains(event: Event) -> list[str]:
+    """The chains an event stands in: those of the accounts it concerns; a new account also in the ledger's own.
+
+    Events of releases before 0.3 ("dataset", and all others with no list of chains) stand in the ledger's chain alone;
+    whoever knows that an event is of that kind does not ask.
+    """
+    kind = event["kind"]
+    if kind == "account":
+        return [LEDGER, event["dataset"]]
+    if kind == "restored":
+        return [LEDGER]
+    if kind in ("reserved", "started", "committed", "voided", "refused"):
+        return sorted(event["accounts"])
+    return [event["dataset"]]
 
 
 def apply(state: State, event: Event) -> None:
     """Change the state as the event says."""
     kind = event["kind"]
-    if kind == "dataset":
+    if kind in ("refused", "opened"):
+        return
+    if kind in ("account", "dataset"):
         name = event["dataset"]
-        state.datasets[name] = Dataset(name, event["adjacency"], event["unit"])
+        extra = {key: event[key] for key in ("group", "parent", "blocks") if key in event}
+        state.accounts[name] = Account(name, event["adjacency"], event["unit"], **extra)
     elif kind == "budget":
-        _budget(state.datasets[event["dataset"]], event)
+        _budget(state.accounts[event["dataset"]], event)
     elif kind == "frozen":
-        state.datasets[event["dataset"]].frozen = event["frozen"]
+        state.accounts[event["dataset"]].frozen = event["frozen"]
     elif kind == "restored":
-        for dataset in state.datasets.values():
-            dataset.frozen = True
+        for account in state.accounts.values():
+            account.frozen = True
     elif kind == "reserved":
-        charges = charges_from_json(event["charges"])
-        state.analyses[event["key"]] = Analysis(
-            event["key"], event["request"], event["analyst"], RESERVED, event["lease"], charges
-        )
-        _move(state, charges, event["analyst"], reserved=1)
+        _reserve(state, event)
     else:
         analysis = state.analyses[event["key"]]
         if kind == "committed":
-            _move(state, analysis.charges, analysis.analyst, reserved=-1, committed=1)
+            _move(state, analysis, reserved=-1, committed=1)
         elif kind == "voided":
-            _move(state, analysis.charges, analysis.analyst, reserved=-1)
+            _move(state, analysis, reserved=-1)
         analysis.state = {"started": STARTED, "committed": COMMITTED, "voided": VOIDED}[kind]
         analysis.lease = event.get("lease", analysis.lease)
-        analysis.token = event.get("token", analysis.token)
+        # releases before 0.3 wrote the token itself
+        analysis.run = event.get("run", run_hash(event.get("token", "")) or analysis.run)
 
 
-def _budget(dataset: Dataset, event: Event) -> None:
+def _reserve(state: State, event: Event) -> None:
+    charges = charges_from_json(event["charges"])
+    on = event.get("on") or {name: _old_owners(state.accounts[name], event["analyst"]) for name in charges}
+    analysis = Analysis(event["key"], event["request"], event["analyst"], RESERVED, event["lease"], charges, on)
+    state.analyses[event["key"]] = analysis
+    _move(state, analysis, reserved=1)
+    for name in charges:
+        state.accounts[name].used = True
+
+
+def _old_owners(account: Account, analyst: str) -> list[str]:
+    """Releases before 0.3 counted an analyst only under a quota of exactly this name."""
+    return [EVERYONE, analyst] if analyst != EVERYONE and analyst in account.quotas else [EVERYONE]
+
+
+def _budget(account: Account, event: Event) -> None:
     made, owner = Filter.from_dict(event["budget"]), event["analyst"]
-    if owner == EVERYONE:
-        dataset.filter = made
+    if event.get("every") is not None:
+        account.every, account.recurring = event["every"], made
+        return
+    if owner != EVERYONE:
+        if account.filter is not None:
+            made = made.beneath(account.filter)
+        account.quotas[owner] = made
     else:
-        dataset.quotas[owner] = made
-    for old in [key for key in dataset.balances if key[0] == owner]:
-        del dataset.balances[old]
-    for component, amount in made.caps.items():
-        dataset.balances[(owner, component)] = Balance(amount)
+        account.filter = made
+    if not (owner == EVERYONE and account.blocks):
+        stale = [key for key in account.balances if key[0] == owner and key[1] not in made.caps]
+        for old in stale:
+            del account.balances[old]
+        account.recap(owner)
 
 
-def _move(state: State, charges: Charges, analyst: str, reserved: int = 0, committed: int = 0) -> None:
-    for name, parts in charges.items():
-        dataset = state.datasets[name]
-        for owner in owners(dataset, analyst):
-            for component, amount in parts.items():
-                balance = dataset.balances[(owner, component)]
-                balance.reserved += reserved * amount
-                balance.committed += committed * amount
+def _move(state: State, analysis: Analysis, reserved: int = 0, committed: int = 0) -> None:
+    for name, parts in analysis.charges.items():
+        for owner in analysis.on[name]:
+            state.accounts[name].add(owner, parts, reserved, committed)

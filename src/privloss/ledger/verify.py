@@ -1,150 +1,184 @@
-"""Checking a ledger: the chain, the balances, the invariants; exporting it, and signing its head."""
+"""Checking a ledger: the chains, every decision, the balances; exporting it, and signing its head.
+
+Memory does not grow with the number of events, except for eight bytes a key: closed keys are compared with their table
+through sums of keyed hashes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
+import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from privloss.ledger.state import COMMITTED, RESERVED, STARTED, Event, State, apply, owners
-from privloss.ledger.stores.base import GENESIS, Store, chain
+from privloss.ledger.replay import Replay
+from privloss.ledger.state import LEDGER, Analysis, State
+from privloss.ledger.stores.base import Entry, Store
+from privloss.ledger.stores.rows import (
+    ACCOUNT,
+    ANALYSIS,
+    BALANCE,
+    account_row,
+    analysis_from,
+    analysis_row,
+    balance_row,
+    canonical,
+)
+
+Ends = dict[str, tuple[int, str]]
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The outcome of `verify`: problems (none: clean), the number of events and the head of the chain."""
+    """The outcome of `verify`: problems (none: clean), the number of entries, and the end of every chain."""
 
     problems: tuple[str, ...]
     events: int
-    head: str
+    ends: Ends
 
     @property
     def clean(self) -> bool:
         return not self.problems
 
+    @property
+    def head(self) -> str:
+        """One hash for the ends of all chains."""
+        return head_of(self.ends)
+
+
+class _Multiset:
+    """A sum of keyed hashes: two collections have the same sum only if they are the same, whatever the order."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self.total = key, 0
+
+    def add(self, row: Iterable[Any]) -> None:
+        text = canonical(list(row)).encode()
+        self.total = (self.total + int.from_bytes(hmac.digest(self._key, text, "sha256"))) % 2**256
+
 
 def verify(store: Store) -> Audit:
-    """Recompute the chain and fold all events; compare with every table. Names the first bad event."""
+    """Recompute the chains and decide every event again; compare with every table. Names the first bad event."""
+    key = secrets.token_bytes(32)
+    told, kept = _Multiset(key), _Multiset(key)
     with store.reading() as cursor:
-        rows = list(store.events(cursor))
-        tables, leases = store.everything(cursor), store.open_leases(cursor)
-    problems, state, previous = [], State(), GENESIS
-    for number, (seq, before, body, link) in enumerate(rows, start=1):
-        if seq != number:
-            problems.append(f"event {number}: is missing (the next has number {seq})")
-            break
-        if before != previous or chain(before, body) != link:
-            problems.append(f"event {seq}: its hash does not follow from the event before")
-            break
-        try:
-            event = json.loads(body)
-            wrong = out_of_turn(state, event)
-            if wrong:
-                problems.append(f"event {seq}: {wrong}")
-                break
-            apply(state, event)
-        except (KeyError, ValueError, TypeError, AttributeError) as problem:
-            problems.append(f"event {seq}: cannot be applied ({type(problem).__name__}: {problem})")
-            break
-        over = exceeded(state)
-        if over:
-            problems.append(f"event {seq}: {over[0]}")
-            break
-        previous = link
-    if not problems:
-        problems += differences(state, tables)
-        wanted = [
-            (name, a.key, a.lease)
-            for a in state.analyses.values()
-            if a.state in (RESERVED, STARTED)
-            for name in a.charges
-        ]
-        problems += ["the open leases are not those of the events"] if sorted(wanted) != leases else []
-    return Audit(tuple(problems), len(rows), previous)
+        replay = Replay(lambda analysis: told.add(analysis_row(analysis)))
+        replay.run(store.entries(cursor))
+        problems = [replay.problem] if replay.problem else _differences(store, cursor, replay, told, kept)
+    return Audit(tuple(problems), replay.events, replay.ends)
 
 
-_BEFORE = {"reserved": None, "started": RESERVED, "committed": STARTED, "voided": RESERVED}
+def _differences(store: Store, cursor: Any, replay: Replay, told: _Multiset, kept: _Multiset) -> list[str]:
+    """Where the tables are not what the events lead to."""
+    for analysis in replay.state.analyses.values():
+        told.add(analysis_row(analysis))
+    for row in store.stream(cursor, ANALYSIS):
+        kept.add(analysis_row(analysis_from(row)))
+    found = _accounts(store, cursor, replay)
+    if told.total != kept.total:
+        found += _keys(store, cursor)
+    query = "SELECT dataset, key, lease FROM open_lease"
+    leases = sorted((row[0], row[1], float(row[2])) for row in store.execute(cursor, query).fetchall())
+    wanted = [(name, a.key, a.lease) for a in replay.state.analyses.values() for name in a.charges]
+    return found + (["the open leases are not those of the events"] if sorted(wanted) != leases else [])
 
 
-def out_of_turn(state: State, event: Event) -> str:
-    """Why an event may not follow (a key started twice, entered while frozen, ...); empty if it may."""
-    kind, key = event["kind"], event.get("key")
-    if kind not in _BEFORE:
-        return ""
-    known = state.analyses.get(event["key"])
-    if (None if known is None else known.state) != _BEFORE[kind]:
-        twice = known is not None and kind == "started" and known.state in (STARTED, COMMITTED)
-        was = "was unknown" if known is None else f"was {known.state}"
-        return f"key {key!r} is started twice" if twice else f"key {key!r} is {kind}, but it {was}"
-    charged = event["charges"] if known is None else known.charges
-    frozen = [name for name in sorted(charged) if kind in ("reserved", "started") and state.datasets[name].frozen]
-    return f"key {key!r} is {kind} while dataset {frozen[0]!r} is frozen" if frozen else ""
+def _accounts(store: Store, cursor: Any, replay: Replay) -> list[str]:
+    rows = {row[0]: row for row in store.execute(cursor, ACCOUNT).fetchall()}
+    state, found = replay.state, []
+    if set(rows) - {LEDGER} != set(state.accounts):
+        found.append("the datasets are not those of the events")
+    kept: dict[str, dict[Any, Any]] = {}
+    for row in store.execute(cursor, BALANCE).fetchall():
+        kept.setdefault(row[0], {})[(row[1], row[2])] = tuple(row)
+    for name in sorted(set(rows) & set(state.accounts)):
+        account = state.accounts[name]
+        wanted = {place: balance_row((name, *place), balance) for place, balance in account.balances.items()}
+        if tuple(rows[name][:5]) != account_row(account) or kept.get(name, {}) != wanted:
+            found.append(f"dataset {name!r}: balances or settings are not those of the events")
+    for name in sorted(rows):
+        if (rows[name][5], rows[name][6]) != replay.ends.get(name, (0, rows[name][6])):
+            found.append(f"dataset {name!r}: its chain does not end as the table says")
+    return found
 
 
-def exceeded(state: State) -> list[str]:
-    """Budgets with more committed and reserved than their cap."""
-    return [
-        f"{owner or 'everyone'} on {name!r} exceeds the cap in {component}"
-        for name, dataset in state.datasets.items()
-        for (owner, component), balance in dataset.balances.items()
-        if balance.total > balance.cap or balance.committed < 0 or balance.reserved < 0
-    ]
+def _keys(store: Store, cursor: Any) -> list[str]:
+    """Which keys differ: a second reading that keeps them all, for a ledger that is known to be wrong."""
+    every: dict[str, Analysis] = {}
+    replay = Replay(lambda analysis: every.update({analysis.key: analysis}))
+    replay.run(store.entries(cursor))
+    every |= replay.state.analyses
+    kept = {row[0]: analysis_from(row) for row in store.stream(cursor, ANALYSIS)}
+    names = sorted(key for key in set(every) | set(kept) if every.get(key) != kept.get(key))
+    return [f"key {key!r}: is not as the events have it" for key in names[:100]]
 
 
 def differences(folded: State, tables: State) -> list[str]:
-    """Where the tables are not the fold of the events; and balances that are not the sum of their analyses."""
+    """Where one whole state is not the other."""
     found = []
-    if set(folded.datasets) != set(tables.datasets):
-        found.append("the datasets are not those of the events")
-    for name in sorted(set(folded.datasets) & set(tables.datasets)):
-        if folded.datasets[name] != tables.datasets[name]:
+    for name in sorted(set(folded.accounts) | set(tables.accounts)):
+        if folded.accounts.get(name) != tables.accounts.get(name):
             found.append(f"dataset {name!r}: balances or settings are not those of the events")
     for key in sorted(set(folded.analyses) | set(tables.analyses)):
         if folded.analyses.get(key) != tables.analyses.get(key):
             found.append(f"key {key!r}: is not as the events have it")
-    return found + sums(tables)
+    return found
 
 
-def sums(state: State) -> list[str]:
-    """Balances that are not the sums of the analyses under them."""
-    totals: dict[tuple[str, str, str], list[Any]] = {}
-    for name, dataset in state.datasets.items():
-        for owner, component in dataset.balances:
-            totals[(name, owner, component)] = [0, 0]
-    for analysis in state.analyses.values():
-        place = {COMMITTED: 0, RESERVED: 1, STARTED: 1}.get(analysis.state)
-        if place is None:
-            continue
-        for name, parts in analysis.charges.items():
-            for owner in owners(state.datasets[name], analysis.analyst):
-                for component, amount in parts.items():
-                    totals[(name, owner, component)][place] += amount
-    return [
-        f"{owner or 'everyone'} on {name!r}: {component} is not the sum of its analyses"
-        for (name, owner, component), (committed, reserved) in totals.items()
-        if (balance := state.datasets[name].balances[(owner, component)]).committed != committed
-        or balance.reserved != reserved
-    ]
+def export(entries: Iterable[Entry]) -> Iterator[str]:
+    """Canonical JSON lines, one event in one chain each."""
+    for entry in entries:
+        row = {"body": json.loads(entry.body), "hash": entry.hash, "previous": entry.previous, "seq": entry.seq}
+        yield canonical(row if entry.chain == LEDGER else {**row, "chain": entry.chain})
 
 
-def export(rows: Iterable[tuple[int, str, str, str]]) -> Iterator[str]:
-    """Canonical JSON lines, one event each."""
-    for seq, previous, body, link in rows:
-        yield json.dumps(
-            {"body": json.loads(body), "hash": link, "previous": previous, "seq": seq},
-            sort_keys=True,
-            separators=(",", ":"),
-        )
+def head_of(ends: Ends) -> str:
+    lines = [f"{name}\t{seq}\t{link}" for name, (seq, link) in sorted(ends.items())]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def signed_head(audit: Audit, secret: bytes) -> dict[str, Any]:
-    """The head of the chain with a keyed hash: proof to the holder of the secret that the ledger had this history."""
-    text = f"{audit.events}:{audit.head}"
+    """The ends of all chains with a keyed hash: kept elsewhere, it proves later that the ledger had this history."""
+    ends = {name: list(end) for name, end in sorted(audit.ends.items())}
     return {
         "events": audit.events,
         "head": audit.head,
-        "hmac-sha256": hmac.new(secret, text.encode(), hashlib.sha256).hexdigest(),
+        "ends": ends,
+        "hmac-sha256": _signature(audit.head, audit.events, secret),
     }
+
+
+def _signature(head: str, events: int, secret: bytes) -> str:
+    return hmac.new(secret, f"{events}:{head}".encode(), hashlib.sha256).hexdigest()
+
+
+def check_head(store: Store, head: dict[str, Any], secret: bytes) -> list[str]:
+    """Why a ledger does not go on from a signed head; [] if all that the head has seen is still there.
+
+    A head of a release before 0.3 names the end of one chain.
+    """
+    try:
+        events, said, signature = head["events"], head["head"], head["hmac-sha256"]
+        ends = (
+            {name: (end[0], end[1]) for name, end in head["ends"].items()}
+            if "ends" in head
+            else {LEDGER: (events, said)}
+        )
+    except (KeyError, TypeError, IndexError):
+        return ["the file holds no signed head (privloss ledger verify --secret FILE --json prints one)"]
+    if not hmac.compare_digest(_signature(said, events, secret), str(signature)):
+        return ["the head was not signed with this secret"]
+    if "ends" in head and head_of(ends) != said:
+        return ["the ends of the head are not those that were signed"]
+    found = []
+    with store.reading() as cursor:
+        for name, (seq, link) in sorted(ends.items()):
+            query = "SELECT hash FROM event WHERE chain = ? AND seq = ?"
+            row = store.execute(cursor, query, [name, seq]).fetchone()
+            if seq > 0 and (row is None or row[0] != link):
+                what = "is not there any more" if row is None else "is another one"
+                found.append(f"event {seq} of {name!r}, which the head has seen, {what}")
+    return found

@@ -1,53 +1,70 @@
-"""What SQLite and PostgreSQL share: one transaction per command, decided by the pure rules.
+"""What SQLite and PostgreSQL share: one transaction per command (or per group of them), decided by the pure rules.
 
-A transaction locks, loads the part of the state a command needs, decides, writes balances, analyses and events (each
-chained to the last by its hash), and commits. Nothing is answered before the commit is durable.
+A transaction locks, loads the part of the state its commands need, decides, writes balances, analyses and events (each
+chained, in every account it concerns, to the last by its hash), and commits. Nothing is answered before the commit is
+durable. Statements that do not wait for each other are sent before the first is read, so that a store far away is asked
+twice in all: once to load, once to write.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from importlib import resources
 from typing import Any
 
 from privloss.errors import PrivlossError
-from privloss.ledger.commands import Command
+from privloss.ledger.commands import Command, Expire
 from privloss.ledger.decide import Refused, step
-from privloss.ledger.filters import Filter
-from privloss.ledger.state import (
-    EVERYONE,
-    RESERVED,
-    STARTED,
-    Analysis,
-    Balance,
-    Dataset,
-    Event,
-    State,
-    charges_from_json,
-    charges_to_json,
+from privloss.ledger.state import EVERYONE, LEDGER, OPEN, Account, Analysis, Charges, Event, State, chains
+from privloss.ledger.stores.rows import (
+    ACCOUNT,
+    ANALYSIS,
+    BALANCE,
+    GENESIS,
+    account_from,
+    account_row,
+    analysis_from,
+    analysis_row,
+    balance_from,
+    balance_row,
+    canonical,
+    chain,
+    marks,
 )
 
-VERSION = 2
-GENESIS = "0" * 64
-_MOST_LATE = 1000  # leases given back by one command
+_MOST_LATE, _MOST_ROUNDS = 500, 100  # leases given back by one transaction, and such transactions before a command
+Clock = Callable[[], float]
+INSERT_EVENT = "INSERT INTO event (chain, seq, previous, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
 class LedgerError(PrivlossError):
     """The ledger cannot be used as asked; nothing was changed."""
 
 
+class LostReply(LedgerError):
+    """It is not known whether the command took effect: asking again under the same key gives the answer."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did: the state it needed, afterwards, and a refusal if there was one."""
+    """What a command did: a refusal if there was one, where its key stands, and what is left on its accounts."""
 
-    state: State
     refused: Refused | None
+    state: str | None = None
+    charges: Charges = field(default_factory=dict)
+    remaining: dict[str, dict[str, Fraction]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, command: Command, refused: Refused | None, state: State) -> Outcome:
+        keys = [key for key in (*command.moves, *command.claims) if key in state.analyses]
+        found = state.analyses[keys[0]] if keys else None
+        names = command.accounts if found is None or refused is not None else found.charges
+        left = {name: state.accounts[name].remaining(EVERYONE) for name in sorted(names) if name in state.accounts}
+        return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
 
 
 @dataclass(frozen=True)
@@ -59,18 +76,36 @@ class Finding:
     text: str
 
 
-def canonical(data: Any) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+@dataclass
+class Loaded:
+    """The part of a ledger that is held: its state, the end of every chain, and how all that was when it was loaded."""
+
+    now: float
+    state: State = field(default_factory=State)
+    ends: dict[str, tuple[int, str]] = field(default_factory=dict)
+    before: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # the row of each account
+    balances: dict[tuple[str, str, str], tuple[Any, ...]] = field(default_factory=dict)
+    analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
 
 
-def chain(previous: str, body: str) -> str:
-    return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event as it stands in one chain."""
+
+    number: int  # grows along every chain, and from each event to the next in any of them
+    chain: str
+    seq: int
+    previous: str
+    body: str
+    hash: str
 
 
 class Store(ABC):
     """A place for the ledger. `boundary` is called before every statement (tests crash there)."""
 
     boundary: Callable[[str], None] = staticmethod(lambda statement: None)
+    hold = ""  # what is added to a SELECT to hold its rows until the transaction ends
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
@@ -78,15 +113,23 @@ class Store(ABC):
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Any]:
-        """A cursor that sees one consistent snapshot."""
+        """A cursor that sees one consistent snapshot, and holds up nobody."""
 
     @abstractmethod
-    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
-        """Hold the datasets, in the order of their names, until the transaction ends; those that are there."""
+    def clock(self, cursor: Any) -> Clock:
+        """The time of the place where the ledger is kept: asks at once, answers when called."""
+
+    def moment(self, now: Clock) -> tuple[str, list[Any]]:
+        """The time in a statement, and its values."""
+        return "?", [now()]
 
     @abstractmethod
-    def lock_head(self, cursor: Any) -> None:
-        """Hold the end of the chain until the transaction ends."""
+    def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """The rows of a long answer, a few at a time."""
+
+    @abstractmethod
+    def version(self, cursor: Any) -> int:
+        """The schema's version, 0 for an empty database."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -101,197 +144,216 @@ class Store(ABC):
 
     # -- commands --
 
-    def run(self, command: Command, now: float) -> Outcome:
-        with self.transaction() as cursor:
-            return self.run_in(cursor, command, now)
+    def run(self, command: Command, clock: Clock | None = None) -> Outcome:
+        return self.run_all([command], clock)[0]
 
-    def run_in(self, cursor: Any, command: Command, now: float) -> Outcome:
-        """Decide one command inside a transaction."""
-        state = self._load(cursor, command)
-        before = set(state.analyses)
-        events, refused = step(state, command)
+    def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
+        """Decide commands in one transaction; leases that have ended are given back in others before it."""
+        for left in range(_MOST_ROUNDS, -1, -1):  # in the end without them: what they hold stays held
+            with self.transaction() as cursor:
+                held = self._load(cursor, commands, clock)
+                if not held.late or left == 0:
+                    return self._decided(cursor, held, commands)
+            self.run_all([Expire(held.late)], clock)
+        raise AssertionError("the last round decides")
+
+    def _decided(self, cursor: Any, held: Loaded, commands: Sequence[Command]) -> list[Outcome]:
+        outcomes, events = [], []
+        for command in commands:
+            made, refused = step(held.state, command, held.now)
+            events += made
+            outcomes.append(Outcome.of(command, refused, held.state))
         if events:
-            self._write(cursor, state, events, before, now)
-        return Outcome(state, refused)
+            self.write(cursor, held, events)
+        return outcomes
 
-    def _load(self, cursor: Any, command: Command) -> State:
-        """What a command needs. Only datasets whose rows are held are loaded: they are what may be written."""
-        if command.makes_dataset:
-            self.lock_head(cursor)
-            return self._state(cursor, sorted(command.datasets))
-        touched = {*command.moves, *self._late(cursor, command)}
-        names = {*command.datasets, *(name for found in self._analyses(cursor, touched) for name in found.charges)}
-        state = self._state(cursor, self.lock(cursor, sorted(names)))
-        for found in self._analyses(cursor, touched | set(command.claims)):  # again: now nobody else can change them
-            held = set(found.charges) <= set(state.datasets)
-            if held or found.key in command.claims:
-                state.analyses[found.key] = found
-        return state
+    # -- loading --
 
-    def _state(self, cursor: Any, names: Sequence[str]) -> State:
-        return State({name: found for name in names if (found := self.dataset(cursor, name)) is not None})
+    def _load(self, cursor: Any, commands: Sequence[Command], clock: Clock | None) -> Loaded:
+        """What commands need. Only accounts whose rows are held are loaded: they are what may be written."""
+        moved = sorted({key for command in commands for key in command.moves})
+        claimed = {key for command in commands for key in command.claims}
+        first = [analysis_from(row) for row in self._analyses(cursor, moved).fetchall()] if moved else []
+        names = {name for command in commands for name in command.accounts}
+        names |= {name for found in first for name in found.charges}
+        expiring = sorted({name for command in commands if command.expires for name in command.accounts})
+        query = f"{ACCOUNT} WHERE name IN ({marks(names)}) ORDER BY name{self.hold}"
+        accounts = self.execute(cursor, query, sorted(names)) if names else None
+        # held: nobody else can change what is read from here on
+        keys = self._analyses(cursor, sorted({*moved, *claimed})) if moved or claimed else None
+        now = self.clock(cursor) if clock is None else clock
+        guess = (clock or time.time)()
+        owners = {owner for command in commands for owner in command.probably(guess)} | {EVERYONE}
+        owners |= {owner for found in first for on in found.on.values() for owner in on}
+        balances = self._balances(cursor, names, owners) if names else None
+        late = self._late(cursor, expiring, now) if expiring else None
+        held = Loaded(0.0)
+        for row in accounts.fetchall() if accounts is not None else ():
+            held.before[row[0]], held.ends[row[0]] = tuple(row[:5]), (row[5], row[6])
+            if row[0] != LEDGER:
+                held.state.accounts[row[0]] = account_from(row)
+        for row in keys.fetchall() if keys is not None else ():
+            found = analysis_from(row)
+            if set(found.charges) <= set(held.state.accounts) or found.key in claimed:
+                held.state.analyses[found.key], held.analyses[found.key] = found, tuple(row)
+        self._take(held, balances)
+        held.late = tuple(dict.fromkeys(row[0] for row in late.fetchall())) if late is not None else ()
+        held.now = now()
+        self._the_rest(cursor, held, commands, owners)
+        return held
 
-    def _late(self, cursor: Any, command: Command) -> list[str]:
-        """Keys whose lease on one of the datasets has run out."""
-        if command.expires_before is None:
-            return []
-        query = f"SELECT key FROM open_lease WHERE dataset = ? AND lease < ? ORDER BY lease LIMIT {_MOST_LATE}"
-        values = [[name, command.expires_before] for name in sorted(command.datasets)]
-        return [row[0] for each in values for row in self.execute(cursor, query, each).fetchall()]
+    def _analyses(self, cursor: Any, keys: Sequence[str]) -> Any:
+        return self.execute(cursor, f"{ANALYSIS} WHERE key IN ({marks(keys)})", keys)
 
-    def _analyses(self, cursor: Any, keys: set[str]) -> list[Analysis]:
-        found = [self.execute(cursor, f"{_ANALYSIS} WHERE key = ?", [key]).fetchall() for key in sorted(keys)]
-        return [_analysis(row) for rows in found for row in rows]
+    def _balances(self, cursor: Any, names: Collection[str], owners: Collection[str]) -> Any:
+        query = f"{BALANCE} WHERE dataset IN ({marks(names)}) AND owner IN ({marks(owners)})"
+        return self.execute(cursor, query, [*sorted(names), *sorted(owners)])
 
-    def dataset(self, cursor: Any, name: str) -> Dataset | None:
-        query = "SELECT adjacency, unit, frozen, budgets FROM dataset WHERE name = ?"
-        rows = self.execute(cursor, query, [name]).fetchall()
-        if not rows:
-            return None
-        adjacency, unit, frozen, budgets = rows[0]
-        found = Dataset(name, adjacency, unit, bool(frozen))
-        for owner, data in json.loads(budgets).items():
-            if owner == EVERYONE:
-                found.filter = Filter.from_dict(data)
-            else:
-                found.quotas[owner] = Filter.from_dict(data)
-        query = "SELECT owner, component, cap, committed, reserved FROM balance WHERE dataset = ?"
-        for owner, component, *amounts in self.execute(cursor, query, [name]).fetchall():
-            found.balances[(owner, component)] = Balance(*(Fraction(x) for x in amounts))
-        return found
+    def _take(self, held: Loaded, balances: Any) -> None:
+        for row in balances.fetchall() if balances is not None else ():
+            place = name, owner, component = row[0], row[1], row[2]
+            if name in held.state.accounts:
+                held.state.accounts[name].balances[(owner, component)] = balance_from(row)
+                held.balances[place] = tuple(row)
 
-    def _write(self, cursor: Any, state: State, events: list[Event], before: set[str], now: float) -> None:
-        kinds = {event["kind"] for event in events}
-        for name in sorted(state.datasets):
-            self._write_dataset(cursor, state.datasets[name], whole=bool(kinds & {"dataset", "budget", "frozen"}))
-        for key in sorted({event["key"] for event in events if "key" in event}):
-            self._write_analysis(cursor, state.analyses[key], key in before)
-        self.append(cursor, events, now)
+    def _the_rest(self, cursor: Any, held: Loaded, commands: Sequence[Command], loaded: set[str]) -> None:
+        """Balances of owners that were not foreseen: a quota of another spelling, a period just begun."""
+        more = {
+            owner
+            for command in commands
+            for name in command.accounts
+            if name in held.state.accounts
+            for owner in command.owners(held.state.accounts[name], held.now)
+        }
+        if more - loaded:
+            self._take(held, self._balances(cursor, held.state.accounts.keys(), more - loaded))
 
-    def write_all(self, cursor: Any, state: State) -> None:
-        """Fill empty tables with a whole state."""
-        for name in sorted(state.datasets):
-            self._write_dataset(cursor, state.datasets[name], whole=True)
-        for key in sorted(state.analyses):
-            self._write_analysis(cursor, state.analyses[key], known=False)
+    def _late(self, cursor: Any, names: Sequence[str], now: Clock) -> Any:
+        """Keys whose lease on one of the accounts has ended."""
+        time_, values = self.moment(now)
+        query = f"SELECT key FROM open_lease WHERE dataset IN ({marks(names)}) AND lease < {time_}"
+        return self.execute(cursor, f"{query} ORDER BY lease LIMIT {_MOST_LATE}", [*names, *values])
 
-    def _write_dataset(self, cursor: Any, dataset: Dataset, whole: bool) -> None:
-        if whole:
-            budgets = {owner: quota.to_dict() for owner, quota in dataset.quotas.items()}
-            if dataset.filter is not None:
-                budgets[EVERYONE] = dataset.filter.to_dict()
-            self.execute(
-                cursor,
-                "INSERT INTO dataset (name, adjacency, unit, frozen, budgets) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT (name) DO UPDATE SET frozen = excluded.frozen, budgets = excluded.budgets",
-                [dataset.name, dataset.adjacency, dataset.unit, int(dataset.frozen), canonical(budgets)],
-            )
-            self.execute(cursor, "DELETE FROM balance WHERE dataset = ?", [dataset.name])
-        for (owner, component), balance in dataset.balances.items():
-            amounts = [_text(x) for x in (balance.cap, balance.committed, balance.reserved)]
-            total, cap = balance.units(component)
-            self.execute(
-                cursor,
-                "INSERT INTO balance (dataset, owner, component, cap, committed, reserved, total_units, cap_units) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (dataset, owner, component) DO UPDATE SET "
-                "committed = excluded.committed, reserved = excluded.reserved, total_units = excluded.total_units",
-                [dataset.name, owner, component, *amounts, total, cap],
-            )
+    # -- writing --
 
-    def _write_analysis(self, cursor: Any, found: Analysis, known: bool) -> None:
-        if known:
-            self.execute(cursor, "DELETE FROM open_lease WHERE key = ?", [found.key])
-        if found.state in (RESERVED, STARTED):
-            for name in sorted(found.charges):
-                query = "INSERT INTO open_lease (dataset, key, lease) VALUES (?, ?, ?)"
-                self.execute(cursor, query, [name, found.key, found.lease])
-        if known:
-            query = "UPDATE analysis SET state = ?, lease = ?, token = ? WHERE key = ?"
-            self.execute(cursor, query, [found.state, found.lease, found.token, found.key])
-            return
-        self.execute(
-            cursor,
-            "INSERT INTO analysis (key, request, analyst, state, lease, charges, token) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                found.key,
-                found.request,
-                found.analyst,
-                found.state,
-                found.lease,
-                canonical(charges_to_json(found.charges)),
-                found.token,
-            ],
-        )
+    def write(self, cursor: Any, held: Loaded, events: Sequence[Event]) -> None:
+        """Write what has changed since it was loaded, and the events."""
+        entries = list(self._linked(held, events))
+        self.write_tables(cursor, held, sorted({row[0] for row in entries}))
+        self.many(cursor, INSERT_EVENT, entries)
 
-    def append(self, cursor: Any, events: list[Event], now: float) -> None:
-        """Add events to the chain."""
-        self.lock_head(cursor)
-        rows = self.execute(cursor, "SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1").fetchall()
-        seq, previous = rows[0] if rows else (0, GENESIS)
+    def write_tables(self, cursor: Any, held: Loaded, touched: Sequence[str]) -> None:
+        """Accounts whose chains have grown, and every balance and analysis that has changed."""
+        for name in touched:
+            self._write_account(cursor, held, name)
+        self._write_balances(cursor, held)
+        for key, found in held.state.analyses.items():
+            self._write_analysis(cursor, found, held.analyses.get(key))
+
+    def many(self, cursor: Any, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self.boundary(statement)
+        if len(rows) == 1:
+            cursor.execute(statement, tuple(rows[0]))
+        elif rows:
+            cursor.executemany(statement, rows)
+
+    def _linked(self, held: Loaded, events: Sequence[Event]) -> Iterator[tuple[str, int, str, str, str]]:
         for event in events:
-            body = canonical({**event, "at": now})
-            seq, link = seq + 1, chain(previous, body)
-            query = "INSERT INTO event (seq, previous, body, hash) VALUES (?, ?, ?, ?)"
-            self.execute(cursor, query, [seq, previous, body, link])
-            previous = link
+            body = canonical(event)
+            for name in chains(event):
+                seq, previous = held.ends.get(name, (0, GENESIS))
+                link = chain(previous, body)
+                held.ends[name] = (seq + 1, link)
+                yield name, seq + 1, previous, body, link
+
+    def _write_account(self, cursor: Any, held: Loaded, name: str) -> None:
+        end = held.ends.get(name, (0, GENESIS))
+        if name == LEDGER:
+            self.execute(cursor, "UPDATE dataset SET seq = ?, head = ? WHERE name = ?", [*end, LEDGER])
+            return
+        row = account_row(held.state.accounts[name])
+        known = held.before.get(name)
+        if known is None:
+            columns = "name, adjacency, unit, frozen, settings, seq, head"
+            self.execute(cursor, f"INSERT INTO dataset ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", [*row, *end])
+        elif row == known:
+            self.execute(cursor, "UPDATE dataset SET seq = ?, head = ? WHERE name = ?", [*end, name])
+        else:
+            query = "UPDATE dataset SET frozen = ?, settings = ?, seq = ?, head = ? WHERE name = ?"
+            self.execute(cursor, query, [row[3], row[4], *end, name])
+
+    def _write_balances(self, cursor: Any, held: Loaded) -> None:
+        new, changed, gone = [], [], set(held.balances)
+        for name, account in held.state.accounts.items():
+            for (owner, component), balance in account.balances.items():
+                place = (name, owner, component)
+                row, known = balance_row(place, balance), held.balances.get(place)
+                gone.discard(place)
+                if known is None:
+                    new.append(row)
+                elif row != known:
+                    changed.append((*row[3:], *place))
+        if changed:
+            parts = ", ".join(f"{part} = ?" for part in ("cap", "committed", "reserved", "total_units", "cap_units"))
+            self.many(cursor, f"UPDATE balance SET {parts} WHERE dataset = ? AND owner = ? AND component = ?", changed)
+        if new:
+            self.many(cursor, f"INSERT INTO balance VALUES ({', '.join('?' * 8)})", new)
+        for place in sorted(gone):
+            self.execute(cursor, "DELETE FROM balance WHERE dataset = ? AND owner = ? AND component = ?", place)
+
+    def _write_analysis(self, cursor: Any, found: Analysis, known: tuple[Any, ...] | None) -> None:
+        row = analysis_row(found)
+        if row == known:
+            return
+        if known is not None:
+            self.execute(cursor, "DELETE FROM open_lease WHERE key = ?", [found.key])
+            query = "UPDATE analysis SET state = ?, lease = ?, run = ? WHERE key = ?"
+            self.execute(cursor, query, [found.state, found.lease, found.run, found.key])
+        else:
+            self.execute(cursor, f"INSERT INTO analysis VALUES ({', '.join('?' * len(row))})", row)
+        if found.state in OPEN:
+            query = "INSERT INTO open_lease (dataset, key, lease) VALUES (?, ?, ?)"
+            self.many(cursor, query, [(name, found.key, found.lease) for name in sorted(found.charges)])
 
     # -- reading --
 
-    def events(self, cursor: Any) -> Iterator[tuple[int, str, str, str]]:
-        for row in self.execute(cursor, "SELECT seq, previous, body, hash FROM event ORDER BY seq"):
-            yield row[0], row[1], row[2], row[3]
+    def entries(self, cursor: Any, after: int = 0) -> Iterator[Entry]:
+        """All events in the order in which they came to be, in each chain they stand in."""
+        query = "SELECT number, chain, seq, previous, body, hash FROM event WHERE number > ? ORDER BY number"
+        for row in self.stream(cursor, query, [after]):
+            yield Entry(*row)
+
+    def account(self, cursor: Any, name: str) -> Account | None:
+        """An account with all its balances."""
+        found = self.settings(cursor, name)
+        if found is None:
+            return None
+        for row in self.execute(cursor, f"{BALANCE} WHERE dataset = ?", [name]).fetchall():
+            found.balances[(row[1], row[2])] = balance_from(row)
+        return found
+
+    def settings(self, cursor: Any, name: str) -> Account | None:
+        """An account without balances."""
+        rows = self.execute(cursor, f"{ACCOUNT} WHERE name = ?", [name]).fetchall() if name != LEDGER else []
+        return account_from(rows[0]) if rows else None
+
+    def accounts(self, cursor: Any) -> list[str]:
+        query = "SELECT name FROM dataset WHERE name <> '' ORDER BY name"
+        return [row[0] for row in self.execute(cursor, query).fetchall()]
+
+    def analysis(self, cursor: Any, key: str) -> Analysis | None:
+        rows = self._analyses(cursor, [key]).fetchall()
+        return analysis_from(rows[0]) if rows else None
 
     def everything(self, cursor: Any) -> State:
         """The whole state as the tables have it."""
-        names = [row[0] for row in self.execute(cursor, "SELECT name FROM dataset ORDER BY name").fetchall()]
-        state = self._state(cursor, names)
-        for row in self.execute(cursor, _ANALYSIS).fetchall():
-            state.analyses[row[0]] = _analysis(row)
+        found = {name: self.account(cursor, name) for name in self.accounts(cursor)}
+        state = State({name: account for name, account in found.items() if account is not None})
+        for row in self.stream(cursor, ANALYSIS):
+            state.analyses[row[0]] = analysis_from(row)
         return state
 
-    def open_leases(self, cursor: Any) -> list[tuple[str, str, float]]:
-        """(dataset, key, lease) of everything reserved or started, as the tables have it."""
-        rows = self.execute(cursor, "SELECT dataset, key, lease FROM open_lease").fetchall()
-        return sorted((row[0], row[1], float(row[2])) for row in rows)
-
-    # -- schema --
-
-    def migrate(self, cursor: Any, dialect: str) -> None:
-        """Bring an empty or older database to this version, by numbered scripts."""
-        found = self.version(cursor)
-        if found > VERSION:
-            raise LedgerError(f"the ledger has schema version {found}, this release knows {VERSION}: upgrade privloss.")
-        for number in range(found + 1, VERSION + 1):
-            path = resources.files("privloss.ledger.stores").joinpath("migrations", dialect, f"{number:04d}.sql")
-            for statement in statements(path.read_text(encoding="utf-8")):
-                self.execute(cursor, statement)
-            self.execute(cursor, "DELETE FROM meta WHERE name = 'version'")
-            self.execute(cursor, "INSERT INTO meta (name, value) VALUES ('version', ?)", [str(number)])
-
-    @abstractmethod
-    def version(self, cursor: Any) -> int:
-        """The schema's version, 0 for an empty database."""
-
-
-_ANALYSIS = "SELECT key, request, analyst, state, lease, charges, token FROM analysis"
-
-
-def _analysis(row: Sequence[Any]) -> Analysis:
-    key, request, analyst, state, lease, charges, token = row
-    return Analysis(key, request, analyst, state, float(lease), charges_from_json(json.loads(charges)), token)
-
-
-def _text(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
-
-
-def statements(script: str) -> list[str]:
-    """The statements of a migration; bodies of triggers and functions hold semicolons of their own."""
-    lines = [line for line in script.splitlines() if not line.startswith("--")]
-    found, held = [], ""
-    for line in lines:
-        held += line + "\n"
-        if line.rstrip().endswith(";") and held.count("$$") % 2 == 0:
-            found.append(held.strip().rstrip(";") if "TRIGGER" not in held or "BEGIN" not in held else held.strip())
-            held = ""
-    return found
+    def ends(self, cursor: Any) -> dict[str, tuple[int, str]]:
+        """The end of every chain, as the tables have it."""
+        rows = self.execute(cursor, "SELECT name, seq, head FROM dataset").fetchall()
+        return {row[0]: (row[1], row[2]) for row in rows if row[1] > 0}

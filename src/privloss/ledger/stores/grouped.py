@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any
 
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import Finding, LedgerError, Outcome, Store
+from privloss.ledger.stores.base import Clock, Finding, LedgerError, Outcome, Store
 
 MOST = 128
-_Item = tuple[Command, float, "Future[Outcome]"]
+_Item = tuple[Command, Clock | None, "Future[Outcome]"]
 
 
 class GroupedStore(Store):
@@ -27,14 +27,14 @@ class GroupedStore(Store):
         self._writer = threading.Thread(target=self._work, name="privloss-ledger", daemon=True)
         self._writer.start()
 
-    def run(self, command: Command, now: float) -> Outcome:
+    def run(self, command: Command, clock: Clock | None = None) -> Outcome:
         if self._process != os.getpid():
             raise LedgerError("the ledger was opened before a fork; with group commit each process opens its own.")
         answer: Future[Outcome] = Future()
         with self._door:  # so that nothing is queued behind the end
             if self._closed:
                 raise LedgerError("the ledger was closed.")
-            self._waiting.put((command, now, answer))
+            self._waiting.put((command, clock, answer))
         return answer.result()
 
     def _work(self) -> None:
@@ -49,10 +49,8 @@ class GroupedStore(Store):
             self._commit(group)
 
     def _commit(self, group: list[_Item]) -> None:
-        outcomes: list[Outcome] = []
         try:
-            with self._inner.transaction() as cursor:
-                outcomes = [self._inner.run_in(cursor, command, now) for command, now, _ in group]
+            outcomes = self._inner.run_all([command for command, _, _ in group], group[0][1])
         except BaseException as problem:
             if len(group) == 1:
                 group[0][2].set_exception(problem)
@@ -69,11 +67,11 @@ class GroupedStore(Store):
     def reading(self) -> AbstractContextManager[Any]:
         return self._inner.reading()
 
-    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
-        return self._inner.lock(cursor, names)
+    def clock(self, cursor: Any) -> Clock:
+        return self._inner.clock(cursor)
 
-    def lock_head(self, cursor: Any) -> None:
-        self._inner.lock_head(cursor)
+    def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        return self._inner.stream(cursor, statement, values)
 
     def version(self, cursor: Any) -> int:
         return self._inner.version(cursor)

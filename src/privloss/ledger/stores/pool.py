@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
+
 
 class Pool:
-    """Idle connections of this process."""
+    """Idle connections of this process; `alive` says whether one that has lain idle can still be used."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Any], alive: Callable[[Any], bool] = lambda connection: True) -> None:
+        self._make, self._alive = make, alive
         self._lock = threading.Lock()
         self._idle: list[Any] = []
-        self._process = os.getpid()
+        self._lent: list[list[Any]] = []  # of parents: kept, because closing them would end the parent's sessions
+        _POOLS.add(self)
 
     @contextmanager
     def taken(self) -> Iterator[Any]:
         """A connection nobody else uses; one that failed is thrown away."""
-        with self._lock:
-            if self._process != os.getpid():  # after a fork the parent's connections are not ours to use or close
-                self._idle, self._process = [], os.getpid()
-            found = self._idle.pop() if self._idle else None
-        found = self._make() if found is None else found
+        found = self._next()
         try:
             yield found
         except BaseException:
@@ -34,9 +34,32 @@ class Pool:
         with self._lock:
             self._idle.append(found)
 
+    def _next(self) -> Any:
+        while True:
+            with self._lock:
+                found = self._idle.pop() if self._idle else None
+            if found is None:
+                return self._make()
+            if self._alive(found):
+                return found
+            found.close()
+
+    def after_fork(self) -> None:
+        """In a child the parent's connections are not ours to use or close, and its lock may be held for ever."""
+        self._lock = threading.Lock()
+        self._lent.append(self._idle)
+        self._idle = []
+
     def close(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
-        if self._process == os.getpid():
-            for connection in idle:
-                connection.close()
+        for connection in idle:
+            connection.close()
+
+
+def _after_fork() -> None:
+    for pool in list(_POOLS):
+        pool.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

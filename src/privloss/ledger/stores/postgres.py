@@ -1,19 +1,30 @@
-"""The ledger in PostgreSQL, for many hosts: READ COMMITTED, rows held FOR UPDATE in the order of their names."""
+"""The ledger in PostgreSQL, for many hosts: READ COMMITTED, rows held FOR UPDATE in the order of their names.
+
+Each transaction is sent in two batches (pipelined): one that holds and loads, one that writes and commits. Time is the
+server's. A client that stops in the middle is cut off after a while, and holds up only those who want the same dataset.
+"""
 
 from __future__ import annotations
 
+import select
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import LedgerError, Outcome, Store
+from privloss.ledger.stores.base import Clock, LedgerError, LostReply, Outcome, Store
 from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _HOLD = " FOR UPDATE"
 _TRIES = 3
+_NOW = "extract(epoch FROM clock_timestamp())::float8"
+# milliseconds: for a lock; between two statements of a writer that has stopped
+LOCK_WAIT, IDLE_WAIT = 30_000, 20_000
+_SETTINGS = "SET synchronous_commit = on; SET lock_timeout = {lock}; SET idle_in_transaction_session_timeout = {idle}"
+_ALIVE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
 def _psycopg() -> Any:
@@ -25,74 +36,112 @@ def _psycopg() -> Any:
 
 
 class _Cursor:
-    """A cursor that takes ? for parameters, like SQLite's."""
+    """Statements with ? for parameters, like SQLite's; each has an answer of its own."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        self._inner.execute(statement.replace("%", "%%").replace("?", "%s") if values else statement, values or None)
-        return self._inner
+        return self.connection.execute(_percent(statement) if values else statement, values or None)
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self.connection.cursor().executemany(_percent(statement), rows)
+
+
+def _percent(statement: str) -> str:
+    return statement.replace("%", "%%").replace("?", "%s")
+
+
+class _ServerTime:
+    """The server's clock, asked once."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+        self._found: float | None = None
+
+    def __call__(self) -> float:
+        if self._found is None:
+            self._found = float(self._answer.fetchone()[0])
+        return self._found
 
 
 class PostgresStore(Store):
     """A database; connections are pooled."""
 
-    def __init__(self, url: str, create: bool = False) -> None:
-        self.url = url
-        self._driver = _psycopg()
-        self.pool = Pool(self._connect)
-        with self.transaction() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(7236871)")  # one migration at a time
-            if self.version(cursor) == 0 and not create:
-                raise LedgerError(f"db = {self.shown!r}: there is no ledger; create one with: privloss ledger init")
-            self.migrate(cursor, "postgres")
-            cursor.execute("INSERT INTO meta (name, value) VALUES ('head', '') ON CONFLICT (name) DO NOTHING")
+    hold = _HOLD
 
-    @property
-    def shown(self) -> str:
-        """The address without its password."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+    def __init__(self, address: str, create: bool = False) -> None:
+        self._driver = _psycopg()
+        self.address, self.shown = address, shown_address(address)
+        self.pool = Pool(self._connect, _usable)
+        with self.reading() as cursor:  # an auditor may read, and nothing else
+            found = self.version(cursor)
+        if found == 0 and not create:
+            raise LedgerError(f"db = {self.shown!r}: there is no ledger; create one with: privloss ledger init")
+        if found != VERSION:
+            with self.transaction() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(7236871)")  # one migration at a time
+                migrate(self, cursor, "postgres", self.version(cursor), time.time())
 
     def _connect(self) -> Any:
-        found = self._driver.connect(self.url, autocommit=True, connect_timeout=10)
-        found.execute("SET synchronous_commit = on")
+        found = self._driver.connect(self.address, autocommit=True, **_ALIVE)
+        found.execute(_SETTINGS.format(lock=LOCK_WAIT, idle=IDLE_WAIT))
         return found
 
-    def run(self, command: Command, now: float) -> Outcome:
+    def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
         """Two clients that use one key at once: the second asks again, and finds what the first did."""
         for _ in range(_TRIES):
             with suppress(Conflict):
-                return super().run(command, now)
-        return super().run(command, now)
+                return super().run_all(commands, clock)
+        return super().run_all(commands, clock)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        with self._said(), self.pool.taken() as connection:
-            self.boundary("BEGIN")
-            with connection.transaction():
-                yield _Cursor(connection.cursor())
-                self.boundary("COMMIT")
-            self.boundary("done")
+        sent = False
+        try:
+            with self._said(), self.pool.taken() as connection:
+                self.boundary("BEGIN")
+                with connection.pipeline(), connection.transaction():
+                    yield _Cursor(connection)
+                    self.boundary("COMMIT")
+                    sent = True
+                self.boundary("done")
+        except Unreachable as problem:
+            if sent:
+                text = "the reply to a commit was lost; ask again under the same key (and with the same token)"
+                raise LostReply(f"db = {self.shown!r}: {text}.") from problem
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
         with self._said(), self.pool.taken() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield _Cursor(connection.cursor())
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # holds up nobody
+            yield _Cursor(connection)
 
-    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
-        query = f"SELECT name FROM dataset WHERE name = ?{_HOLD}"
-        return [name for name in sorted(names) if self.execute(cursor, query, [name]).fetchall()]
+    def clock(self, cursor: Any) -> Clock:
+        return _ServerTime(cursor.execute(f"SELECT {_NOW}"))
 
-    def lock_head(self, cursor: Any) -> None:
-        self.execute(cursor, f"SELECT value FROM meta WHERE name = 'head'{_HOLD}")
+    def moment(self, now: Clock) -> tuple[str, list[Any]]:
+        return (_NOW, []) if isinstance(now, _ServerTime) else ("?", [now()])
+
+    def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        with cursor.connection.cursor(name="long") as found:
+            found.execute(_percent(statement) if values else statement, tuple(values) or None)
+            yield from found
 
     def version(self, cursor: Any) -> int:
-        if cursor.execute("SELECT to_regclass('meta')").fetchone()[0] is None:
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        tables = {row[0] for row in cursor.execute(query).fetchall()}
+        problem = foreign(tables)
+        if problem:
+            raise LedgerError(f"db = {self.shown!r}: {problem}.")
+        if "meta" not in tables:
             return 0
-        row = cursor.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+        try:
+            row = cursor.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+        except self._driver.errors.UndefinedColumn:
+            raise LedgerError(f"db = {self.shown!r}: its table meta is of another program.") from None
         return int(row[0]) if row else 0
 
     def close(self) -> None:
@@ -101,23 +150,50 @@ class PostgresStore(Store):
     @contextmanager
     def _said(self) -> Iterator[None]:
         """PostgreSQL's errors in one sentence."""
+        errors = self._driver.errors
         try:
             yield
-        except self._driver.errors.UniqueViolation as problem:
+        except errors.UniqueViolation as problem:
             raise Conflict(f"db = {self.shown!r}: another client was first ({_first(problem)}).") from None
-        except self._driver.errors.IntegrityError as problem:
+        except errors.IntegrityError as problem:
             text = f"the database refused the change ({_first(problem)}); nothing was written"
+            raise LedgerError(f"db = {self.shown!r}: {text}.") from None
+        except errors.LockNotAvailable:
+            text = "another client holds the dataset; nothing was written, try again"
             raise LedgerError(f"db = {self.shown!r}: {text}.") from None
         except self._driver.OperationalError as problem:
             text = _first(problem)
             said = "wrong user or password" if "password" in text or "authentication" in text else "cannot be reached"
-            raise LedgerError(f"db = {self.shown!r}: {said} ({text}).") from None
+            raise Unreachable(f"db = {self.shown!r}: {said} ({text}).") from None
         except self._driver.Error as problem:
             raise LedgerError(f"db = {self.shown!r}: {_first(problem)}; nothing was written.") from None
 
 
+def shown_address(address: str) -> str:
+    """An address without user and password."""
+    driver = _psycopg()
+    try:
+        parts = driver.conninfo.conninfo_to_dict(address)
+    except driver.Error:  # its text holds the address
+        raise LedgerError("db: is no address of a PostgreSQL database (postgresql://user:password@host/db).") from None
+    host, port = parts.get("host", ""), parts.get("port")
+    return f"postgresql://{host}{f':{port}' if port else ''}/{parts.get('dbname', '')}"
+
+
 class Conflict(LedgerError):
     """Two clients used one key at once; asking again gives the answer."""
+
+
+class Unreachable(LedgerError):
+    """The database does not answer."""
+
+
+def _usable(connection: Any) -> bool:
+    """Whether an idle connection is still one: a server that has gone has closed its end, which can be read at once."""
+    if connection.closed or connection.broken:
+        return False
+    ready, _, _ = select.select([connection.fileno()], [], [], 0)
+    return not ready
 
 
 def _first(problem: Exception) -> str:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privloss.ledger.stores.base import Finding, LedgerError, Store
+from privloss.ledger.commands import Freeze, Note
+from privloss.ledger.stores.base import Clock, Finding, LedgerError, Store
+from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
 _ROOM = 100 * 2**20  # bytes that should be free
+_LAST = "SELECT coalesce(max(number), 0) FROM event"
 
 
 class SqliteStore(Store):
@@ -26,11 +32,17 @@ class SqliteStore(Store):
             raise LedgerError(f"db = {str(path)!r}: there is no ledger; create one with: privloss ledger init")
         if create and not self.path.parent.is_dir():
             raise LedgerError(f"db = {str(path)!r}: its directory does not exist.")
-        self.pool = Pool(self._connect)
-        with self.transaction() as cursor:
-            if self.version(cursor) == 0 and not create:
-                raise LedgerError(f"db = {str(path)!r}: is not a privloss ledger.")
-            self.migrate(cursor, "sqlite")
+        if create and not self.path.exists():  # nobody but its owner may read a ledger
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
+        self.pool, self.mark = Pool(self._connect), Mark(self.path)
+        with self.reading() as cursor:  # looking at a ledger needs no writer's lock
+            found = self.version(cursor)
+        if found == 0 and not create:
+            raise LedgerError(f"db = {str(path)!r}: is not a privloss ledger.")
+        if found != VERSION:
+            with self.transaction() as cursor:
+                migrate(self, cursor, "sqlite", self.version(cursor), time.time())
+        self._frozen_if_older()
 
     def _connect(self) -> sqlite3.Connection:
         found = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
@@ -43,54 +55,77 @@ class SqliteStore(Store):
             raise
         return found
 
+    def missing(self) -> int:
+        """How many events the mark beside the file knows, and the file does not."""
+        with self.reading() as cursor:
+            return max(self.mark.read() - int(cursor.execute(_LAST).fetchone()[0]), 0)
+
+    def _frozen_if_older(self) -> None:
+        """A file with fewer events than its mark is an older copy: what was spent since is not in it."""
+        missing = self.missing()
+        if missing:
+            reason = f"the file lacks {missing} events that its mark has seen: an older copy, or without its log"
+            with self.reading() as cursor:
+                names = self.accounts(cursor)
+            self.run_all([Freeze(name, True, Note("privloss", reason)) for name in names])
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
+        last = 0
         with _said(self.path), self.pool.taken() as connection:
-            cursor = connection.cursor()
             self.boundary("BEGIN")
-            cursor.execute(_BEGIN)
+            connection.execute(_BEGIN)
+            before = connection.total_changes
             try:
-                yield cursor
+                yield connection
+                if connection.total_changes != before:
+                    last = connection.execute(_LAST).fetchone()[0]
                 self.boundary("COMMIT")
-                cursor.execute("COMMIT")
+                connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
-                    cursor.execute("ROLLBACK")
+                    connection.execute("ROLLBACK")
                 raise
+            if last:
+                self.mark.write(last)
             self.boundary("done")
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
         with _said(self.path), self.pool.taken() as connection:
-            cursor = connection.cursor()
-            cursor.execute("BEGIN")
+            connection.execute("BEGIN")
             try:
-                yield cursor
+                yield connection
             finally:
                 if connection.in_transaction:
-                    cursor.execute("ROLLBACK")
+                    connection.execute("ROLLBACK")
 
-    def lock(self, cursor: Any, names: Sequence[str]) -> list[str]:
-        """The transaction already excludes every other writer."""
-        return list(names)
+    def clock(self, cursor: Any) -> Clock:
+        """All writers are on this machine."""
+        return time.time
 
-    def lock_head(self, cursor: Any) -> None:
-        """The same."""
+    def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        yield from self.execute(cursor, statement, values)
 
     def version(self, cursor: Any) -> int:
-        tables = cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()}
         if not tables:
             return 0
-        if ("meta",) not in tables:
-            raise LedgerError(f"db = {str(self.path)!r}: is a database, but not a privloss ledger.")
+        problem = foreign(tables)
+        if problem or "meta" not in tables:
+            text = problem or "is a database, but not a privloss ledger"
+            raise LedgerError(f"db = {str(self.path)!r}: {text}.")
         return int(cursor.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()[0])
 
     def own_checks(self) -> list[Finding]:
         bad, room = self.check_pages(), shutil.disk_usage(self.path.resolve().parent).free
-        enough = room > _ROOM
+        enough, missing = room > _ROOM, self.missing()
         return [
             Finding("pages", not bad, "; ".join(bad[:3]) or "SQLite finds no damage"),
             Finding("disk", enough, f"{room // 2**20} MB free" + ("" if enough else "; free some space")),
+            Finding(
+                "mark", not missing, f"{missing} events are missing" if missing else "the file is not an older copy"
+            ),
         ]
 
     def check_pages(self) -> list[str]:
@@ -101,6 +136,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         self.pool.close()
+        self.mark.close()
 
 
 @contextmanager

@@ -1,0 +1,88 @@
+"""Rows of the tables, and what they stand for; how an event is written, and linked to the one before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from fractions import Fraction
+from typing import Any
+
+from privloss.ledger.filters import Filter
+from privloss.ledger.state import Account, Analysis, Balance, charges_from_json, charges_to_json
+
+GENESIS = "0" * 64
+ACCOUNT = "SELECT name, adjacency, unit, frozen, settings, seq, head FROM dataset"
+BALANCE = "SELECT dataset, owner, component, cap, committed, reserved, total_units, cap_units FROM balance"
+ANALYSIS = "SELECT key, request, analyst, state, lease, charges, held_on, run FROM analysis"
+Row = tuple[Any, ...]
+
+
+def canonical(data: Any) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def chain(previous: str, body: str) -> str:
+    return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+
+
+def marks(values: Collection[Any]) -> str:
+    """Places for so many parameters."""
+    return ", ".join("?" * len(values))
+
+
+def account_row(account: Account) -> Row:
+    """Name, adjacency, unit, frozen and settings."""
+    settings: dict[str, Any] = {
+        "budget": None if account.filter is None else account.filter.to_dict(),
+        "quotas": {who: quota.to_dict() for who, quota in account.quotas.items()},
+        "every": account.every,
+        "recurring": None if account.recurring is None else account.recurring.to_dict(),
+        "group": account.group,
+        "parent": account.parent,
+        "blocks": account.blocks,
+        "used": account.used,
+    }
+    kept = {name: value for name, value in settings.items() if value}
+    return account.name, account.adjacency, account.unit, int(account.frozen), canonical(kept)
+
+
+def account_from(row: Sequence[Any]) -> Account:
+    name, adjacency, unit, frozen, settings = row[:5]
+    given = json.loads(settings)
+    found = Account(name, adjacency, unit, frozen=bool(frozen))
+    for part in ("group", "parent", "blocks", "used", "every"):
+        if part in given:
+            setattr(found, part, given[part])
+    found.filter = Filter.from_dict(given["budget"]) if "budget" in given else None
+    found.recurring = Filter.from_dict(given["recurring"]) if "recurring" in given else None
+    for who, data in given.get("quotas", {}).items():
+        made = Filter.from_dict(data)
+        found.quotas[who] = made if found.filter is None else made.beneath(found.filter)
+    return found
+
+
+def balance_row(place: tuple[str, str, str], balance: Balance) -> Row:
+    total, cap = balance.units(place[2])
+    shown = None if balance.cap is None else _text(balance.cap)
+    return (*place, shown, _text(balance.committed), _text(balance.reserved), total, cap)
+
+
+def balance_from(row: Sequence[Any]) -> Balance:
+    cap, committed, reserved = row[3:6]
+    return Balance(None if cap is None else Fraction(cap), Fraction(committed), Fraction(reserved))
+
+
+def analysis_row(found: Analysis) -> Row:
+    charges, on = canonical(charges_to_json(found.charges)), canonical(found.on)
+    return found.key, found.request, found.analyst, found.state, found.lease, charges, on, found.run
+
+
+def analysis_from(row: Sequence[Any]) -> Analysis:
+    key, request, analyst, state, lease, charges, on, run = row
+    amounts = charges_from_json(json.loads(charges))
+    return Analysis(key, request, analyst, state, float(lease), amounts, json.loads(on), run)
+
+
+def _text(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"

@@ -1,0 +1,154 @@
+"""What a ledger shows: status, list and history, as plain data. Amounts are exact texts; rounding is for display."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privloss.ledger.amounts import show
+from privloss.ledger.names import normal
+from privloss.ledger.state import EVERYONE, LEDGER, Account, Event
+from privloss.ledger.stores.base import Store
+
+_ENTRY = "SELECT seq, body FROM event WHERE chain = ?"
+
+
+def signed(amount: Fraction) -> str:
+    return show(amount) if amount >= 0 else f"-{show(-amount)}"
+
+
+def shown(parts: Mapping[str, Fraction]) -> dict[str, str]:
+    """Amounts by component, orders of Renyi divergence in order."""
+    return {part: signed(parts[part]) for part in sorted(parts, key=_order)}
+
+
+def _order(component: str) -> tuple[float, str]:
+    return (float(component.split()[1]), "") if component.startswith("order ") else (0.0, component)
+
+
+def one(parts: Mapping[str, Any]) -> Any:
+    """A single component is shown as its amount."""
+    return next(iter(parts.values())) if len(parts) == 1 else dict(parts)
+
+
+def status(account: Account) -> dict[str, Any]:
+    """What is committed, reserved and left, exactly, and the (epsilon, delta) the cap guarantees."""
+    budget = account.filter
+    base: dict[str, Any] = {"dataset": account.name, "currency": None if budget is None else budget.currency}
+    place = {"group": account.group, "parent": account.parent, "blocks": account.blocks}
+    rest = {"adjacency": account.adjacency, "unit": account.unit, "frozen": account.frozen}
+    rest |= {name: value for name, value in place.items() if value}
+    if budget is None:
+        return base | rest
+    base["cap"] = one(shown(budget.caps))
+    if not account.blocks:
+        base |= _amounts(account, EVERYONE)
+    found = base | {"guarantee": budget.guarantee()} | rest | {"filter": budget.theorem}
+    owners = dict.fromkeys(who for who, _ in account.balances)
+    if account.recurring is not None:
+        periods = {who[1:]: _amounts(account, who) for who in sorted(owners) if who.startswith("@")}
+        caps = one(shown(account.recurring.caps))
+        found["period"] = {"every": account.every, "cap": caps, "spent": periods}
+    if account.blocks:
+        found["spent"] = {who[1:]: _amounts(account, who) for who in sorted(owners) if who.startswith("#")}
+    people = {who for who in owners if who and who[0] not in "@#"} | set(account.quotas)
+    if people:
+        found["analysts"] = {who: _person(account, who) for who in sorted(people)}
+    return found
+
+
+def _amounts(account: Account, owner: str) -> dict[str, Any]:
+    parts = {part: b for (who, part), b in account.balances.items() if who == owner}
+    every = account.budget_of(owner)
+    names = list(every.caps) if every is not None else list(parts)
+
+    def amount(of: Callable[[Any], Fraction]) -> Any:
+        return one(shown({part: of(parts[part]) if part in parts else Fraction(0) for part in names}))
+
+    found = {"committed": amount(lambda b: b.committed), "reserved": amount(lambda b: b.reserved)}
+    return found if every is None else found | {"remaining": one(shown(account.remaining(owner)))}
+
+
+def _person(account: Account, owner: str) -> dict[str, Any]:
+    quota, spent = account.quotas.get(owner), account.totals(owner)
+    found: dict[str, Any] = {}
+    for part in sorted({*spent, *(quota.caps if quota else ())}, key=_order):
+        found[part] = {"spent": show(spent.get(part, Fraction(0)))}
+        if quota is not None and part in quota.caps:
+            found[part] |= {"cap": show(quota.caps[part]), "remaining": show(account.remaining(owner)[part])}
+    return found
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which events of a history are asked for; times in seconds since the epoch."""
+
+    last: int | None = None
+    analyst: str | None = None
+    kind: str | None = None
+    since: float | None = None
+    until: float | None = None
+    key: str | None = None
+
+    def has(self, event: Event, analysts: Mapping[str, str]) -> bool:
+        """Whether an event is wanted; who asked for a key is known from its reservation."""
+        who = normal(event.get("analyst") or analysts.get(event.get("key", ""), ""))
+        checks = (
+            self.analyst is None or who == normal(self.analyst),
+            self.kind is None or event["kind"] == self.kind,
+            self.since is None or event["at"] >= self.since,
+            self.until is None or event["at"] < self.until,
+            self.key is None or event.get("key") == self.key,
+        )
+        return all(checks)
+
+
+def history(store: Store, cursor: Any, name: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """The events that concern an account, oldest first; the last ones are found without reading the others."""
+    found: list[dict[str, Any]] = []
+    analysts: dict[str, str] = {}
+    for event in _backwards(store, cursor, name):
+        if wanted.since is not None and event["at"] < wanted.since and event["kind"] != "reserved":
+            continue
+        who = _analyst(store, cursor, event, analysts) if wanted.analyst is not None else {}
+        if wanted.has(event, who):
+            found.append(event)
+            if wanted.last is not None and len(found) >= wanted.last:
+                break
+    return found[::-1]
+
+
+def _analyst(store: Store, cursor: Any, event: Event, known: dict[str, str]) -> dict[str, str]:
+    key = event.get("key")
+    if key is not None and key not in known:
+        analysis = store.analysis(cursor, key)
+        known[key] = "" if analysis is None else analysis.analyst
+    return known
+
+
+_PAGE = 500
+
+
+def _backwards(store: Store, cursor: Any, name: str) -> Iterator[dict[str, Any]]:
+    """From the newest to the oldest, a page at a time; then what releases before 0.3 wrote into one chain for all."""
+    seq = 2**62
+    while rows := store.execute(
+        cursor, f"{_ENTRY} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}", [name, seq]
+    ).fetchall():
+        for seq, body in rows:
+            yield {"seq": seq, **json.loads(body)}
+    found, keys = [], set()
+    for seq, body in store.execute(cursor, f"{_ENTRY} ORDER BY seq", [LEDGER]).fetchall():
+        event = json.loads(body)
+        if name in event.get("charges", {}):
+            keys.add(event["key"])
+        if (
+            event["kind"] == "restored"
+            or (event["kind"] != "account" and event.get("dataset") == name)
+            or event.get("key") in keys
+        ):
+            found.append({"seq": seq, **event})
+    yield from reversed(found)
