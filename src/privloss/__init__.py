@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from privloss.errors import Unreachable as Unreachable
     from privloss.errors import Unsupported as Unsupported
     from privloss.ledger import odometers as odometers
+    from privloss.ledger.ledger import AlreadySpentError as AlreadySpentError
     from privloss.ledger.ledger import Ledger as Ledger
+    from privloss.ledger.ledger import RefusedError as RefusedError
     from privloss.losses.step import Step as Step
     from privloss.mechanisms import parameters as parameters
     from privloss.mechanisms.approx_dp import ApproxDP as ApproxDP
@@ -99,7 +101,11 @@ _HOMES = {
         "Unreachable",
         "Unsupported",
     ),
-    "ledger.ledger": ("Ledger",),
+    "ledger.ledger": (
+        "AlreadySpentError",
+        "Ledger",
+        "RefusedError",
+    ),
     "losses.step": ("Step",),
     "mechanisms.approx_dp": ("ApproxDP",),
     "mechanisms.base": (

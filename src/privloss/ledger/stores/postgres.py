@@ -106,7 +106,7 @@ class PostgresStore(Store):
                     self.boundary("COMMIT")
                     sent = True
                 self.boundary("done")
-        except Unreachable as problem:
+        except NoAnswer as problem:
             if sent:
                 text = "the reply to a commit was lost; ask again under the same key (and with the same token)"
                 raise LostReply(f"db = {self.shown!r}: {text}.") from problem
@@ -164,7 +164,7 @@ class PostgresStore(Store):
         except self._driver.OperationalError as problem:
             text = _first(problem)
             said = "wrong user or password" if "password" in text or "authentication" in text else "cannot be reached"
-            raise Unreachable(f"db = {self.shown!r}: {said} ({text}).") from None
+            raise NoAnswer(f"db = {self.shown!r}: {said} ({text}).") from None
         except self._driver.Error as problem:
             raise LedgerError(f"db = {self.shown!r}: {_first(problem)}; nothing was written.") from None
 
@@ -184,7 +184,7 @@ class Conflict(LedgerError):
     """Two clients used one key at once; asking again gives the answer."""
 
 
-class Unreachable(LedgerError):
+class NoAnswer(LedgerError):
     """The database does not answer."""
 
 
