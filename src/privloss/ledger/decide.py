@@ -9,7 +9,6 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from fractions import Fraction
 
 from privloss.ledger.amounts import show
 from privloss.ledger.commands import AddAccount, Command, Expire, Freeze, Move, Reserve, SetBudget
@@ -22,6 +21,7 @@ from privloss.ledger.state import (
     RESERVED,
     STARTED,
     VOIDED,
+    ZERO,
     Account,
     Analysis,
     Charges,
@@ -173,7 +173,7 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
         return Refused(Refusal.BLOCKS, f"the blocks of {account.name!r} have budgets of their own; it has no periods")
     if command.analyst != EVERYONE:
         spent = account.totals(command.analyst)
-        if budget.shortfall({part: spent.get(part, Fraction(0)) for part in budget.caps}):
+        if budget.shortfall({part: spent.get(part, ZERO) for part in budget.caps}):
             return Refused(Refusal.BUDGET_FIXED, f"{command.analyst!r} has spent more than that already")
         return None
     if account.used or (command.every is None and (account.quotas or account.recurring)):
@@ -219,7 +219,7 @@ def with_groups(charges: Charges, state: State) -> Charges:
             held = found.setdefault(group, {})
             for part, amount in parts.items():
                 if budget is None or part in budget.caps:
-                    held[part] = held.get(part, Fraction(0)) + amount
+                    held[part] = held.get(part, ZERO) + amount
     return found
 
 
@@ -297,7 +297,7 @@ def exceeded(account: Account, command: Reserve, now: float) -> Iterator[Refused
         if budget is None:
             continue
         spent = account.totals(owner)
-        short = budget.shortfall({part: spent.get(part, Fraction(0)) + parts[part] for part in budget.caps})
+        short = budget.shortfall({part: spent.get(part, ZERO) + parts[part] for part in budget.caps})
         if short:
             reason, whose = _whose(account, owner, command)
             shown = {part: show(amount) for part, amount in short.items()}

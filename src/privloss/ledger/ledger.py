@@ -220,8 +220,20 @@ class Ledger:
         for _ in range(2):  # priced for settings seen before; if they have changed, once more
             found = self._settings(asked.datasets)
             charges, read = asked.charges(found), asked.block_names(found)
+            every = tuple({e for each in charges if each in found.accounts and (e := found.accounts[each].every)})
             command = Reserve(
-                name, digest, charges, asked.adjacency, owner, seconds, asked.datasets, read, asked.body, text, note
+                name,
+                digest,
+                charges,
+                asked.adjacency,
+                owner,
+                seconds,
+                asked.datasets,
+                read,
+                every,
+                asked.body,
+                text,
+                note,
             )
             outcome = self._tried(command)
             if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:

@@ -83,9 +83,9 @@ def restore(path: str | Path, ledger: Ledger) -> int:
         while batch := list(islice(entries, _BATCH)):
             replay.run(batch, last=False)
             rows = [(entry.chain, entry.seq, entry.previous, entry.body, entry.hash) for entry in batch]
-            store.many(cursor, INSERT_EVENT, rows)
+            cursor.executemany(INSERT_EVENT, rows)
             insert = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-            store.many(cursor, insert, [analysis_row(each) for each in closed])
+            cursor.executemany(insert, [analysis_row(each) for each in closed])
             closed.clear()
         now = ledger.now()
         _settle(ledger, cursor, replay, now)
@@ -103,7 +103,7 @@ def _settle(ledger: Ledger, cursor: Any, replay: Replay, now: float) -> None:
     for account in replay.state.accounts.values():
         account.frozen = True
     held = Loaded(now, replay.state, dict(replay.ends))
-    store.write_tables(cursor, held, [LEDGER, *sorted(replay.state.accounts)])
+    store.flush(cursor, list(store.changes(held, [LEDGER, *sorted(replay.state.accounts)])))
     if set(replay.ends) == {LEDGER}:  # a backup of a release before 0.3
         open_chains(store, cursor, replay.state, now)
 

@@ -1,7 +1,7 @@
 """The ledger in PostgreSQL, for many hosts: READ COMMITTED, rows held FOR UPDATE in the order of their names.
 
-Each transaction is sent in two batches (pipelined): one that holds and loads, one that writes and commits. Time is the
-server's. A client that stops in the middle is cut off after a while, and holds up only those who want the same dataset.
+Each transaction asks three times: to hold, to load, to write (all changes in one statement). Time is the server's. A
+client that stops in the middle is cut off after a while, and holds up only those who want the same dataset.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import Clock, LedgerError, LostReply, Outcome, Store
+from privloss.ledger.stores.base import Change, Clock, LedgerError, LostReply, Outcome, Store
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _HOLD = " FOR UPDATE"
-_TRIES = 3
+_TRIES, _TOGETHER = 3, 40
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
 # milliseconds: for a lock; between two statements of a writer that has stopped
 LOCK_WAIT, IDLE_WAIT = 30_000, 20_000
@@ -36,7 +36,7 @@ def _psycopg() -> Any:
 
 
 class _Cursor:
-    """Statements with ? for parameters, like SQLite's; each has an answer of its own."""
+    """Statements with ? for parameters, like SQLite's."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -52,23 +52,10 @@ def _percent(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
 
 
-class _ServerTime:
-    """The server's clock, asked once."""
-
-    def __init__(self, answer: Any) -> None:
-        self._answer = answer
-        self._found: float | None = None
-
-    def __call__(self) -> float:
-        if self._found is None:
-            self._found = float(self._answer.fetchone()[0])
-        return self._found
-
-
 class PostgresStore(Store):
     """A database; connections are pooled."""
 
-    hold = _HOLD
+    hold, sql_now = _HOLD, _NOW
 
     def __init__(self, address: str, create: bool = False) -> None:
         self._driver = _psycopg()
@@ -101,7 +88,7 @@ class PostgresStore(Store):
         try:
             with self._said(), self.pool.taken() as connection:
                 self.boundary("BEGIN")
-                with connection.pipeline(), connection.transaction():
+                with connection.transaction():
                     yield _Cursor(connection)
                     self.boundary("COMMIT")
                     sent = True
@@ -119,11 +106,20 @@ class PostgresStore(Store):
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # holds up nobody
             yield _Cursor(connection)
 
-    def clock(self, cursor: Any) -> Clock:
-        return _ServerTime(cursor.execute(f"SELECT {_NOW}"))
+    def text(self, number: str) -> str:
+        return f"({number})::float8::text"
 
-    def moment(self, now: Clock) -> tuple[str, list[Any]]:
-        return (_NOW, []) if isinstance(now, _ServerTime) else ("?", [now()])
+    def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
+        """Many statements sent as one."""
+        for first in range(0, len(changes), _TOGETHER):
+            part = changes[first : first + _TOGETHER]
+            for statement, _ in part:
+                self.boundary(statement)
+            if len(part) == 1:
+                cursor.execute(*part[0])
+                continue
+            parts = ", ".join(f"w{i} AS ({statement})" for i, (statement, _) in enumerate(part[:-1]))
+            cursor.execute(f"WITH {parts} {part[-1][0]}", [value for _, values in part for value in values])
 
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         with cursor.connection.cursor(name="long") as found:

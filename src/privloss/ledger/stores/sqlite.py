@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privloss.ledger.commands import Freeze, Note
-from privloss.ledger.stores.base import Clock, Finding, LedgerError, Store
+from privloss.ledger.stores.base import Finding, LedgerError, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
@@ -24,7 +24,9 @@ _LAST = "SELECT coalesce(max(number), 0) FROM event"
 
 
 class SqliteStore(Store):
-    """A file; connections are pooled."""
+    """A file; connections are pooled. All writers are on this machine: its clock is theirs."""
+
+    sql_now = "(julianday('now') - 2440587.5) * 86400.0"
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         self.path = Path(path)
@@ -99,10 +101,6 @@ class SqliteStore(Store):
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-
-    def clock(self, cursor: Any) -> Clock:
-        """All writers are on this machine."""
-        return time.time
 
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         yield from self.execute(cursor, statement, values)
