@@ -239,7 +239,7 @@ class Ledger:
             if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:
                 break
             with self._door:
-                self._known.clear()
+                self._known = {}
         return Reservation.of(name, accepted(outcome))
 
     def start(self, key: str, lease: float | None = None, *, token: str | None = None, reason: str = "") -> Reservation:
@@ -365,12 +365,13 @@ class Ledger:
 
     def _settings(self, wanted: Sequence[str]) -> State:
         """Settings of accounts and of the groups above them, as they were last seen."""
-        with self._door:
-            known = dict(self._known)
+        known = self._known
         if not all(name in known for name in wanted):
-            known |= settings(self.store, wanted).accounts
-            with self._door:
-                self._known |= {name: account for name, account in known.items() if account.filter is not None}
+            fresh = settings(self.store, wanted).accounts
+            with self._door:  # a dictionary that others read is not changed, but replaced
+                usable = {name: account for name, account in fresh.items() if account.filter is not None}
+                self._known = {**self._known, **usable}
+            known = {**known, **fresh}
         return State(known)
 
     def _dataset(self, name: str) -> Account:

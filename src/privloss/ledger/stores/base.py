@@ -42,6 +42,7 @@ _SET_BALANCE = (
     "UPDATE balance SET cap = ?, committed = ?, reserved = ?, total_units = ?, cap_units = ? "
     "WHERE dataset = ? AND owner = ? AND component = ?"
 )
+_ACCOUNTS = "SELECT 'account', name, adjacency, unit, {frozen}, settings, {seq}, head, '' FROM dataset"
 _KEYS = "SELECT 'key', key, request, analyst, state, {lease}, charges, held_on, run FROM analysis"
 _BALANCES = "SELECT 'balance', dataset, owner, component, cap, committed, reserved, total_units, cap_units FROM balance"
 INSERT_EVENT = "INSERT INTO event (chain, seq, previous, body, hash) VALUES (?, ?, ?, ?, ?)"
@@ -161,18 +162,24 @@ class Store(ABC):
         raise AssertionError("the last round decides")
 
     def _decided(self, cursor: Any, held: Loaded, commands: Sequence[Command]) -> list[Outcome]:
-        outcomes, events = [], []
-        for command in commands:
-            made, refused = step(held.state, command, held.now)
-            events += made
-            outcomes.append(Outcome.of(command, refused, held.state))
+        outcomes, events = self.decided(held, commands)
         if events:
             self.write(cursor, held, events)
         return outcomes
 
+    def decided(self, held: Loaded, commands: Sequence[Command]) -> tuple[list[Outcome], list[Event]]:
+        """What commands lead to, one after the other."""
+        outcomes: list[Outcome] = []
+        events: list[Event] = []
+        for command in commands:
+            made, refused = step(held.state, command, held.now)
+            events += made
+            outcomes.append(Outcome.of(command, refused, held.state))
+        return outcomes, events
+
     # -- loading --
 
-    def _load(self, cursor: Any, commands: Sequence[Command], clock: Clock | None) -> Loaded:
+    def _load(self, cursor: Any, commands: Sequence[Command], clock: Clock | None, unheld: bool = False) -> Loaded:
         """What commands need. Only accounts whose rows are held are loaded: they are what may be written."""
         moved = sorted({key for command in commands for key in command.moves})
         claimed = {key for command in commands for key in command.claims}
@@ -181,17 +188,15 @@ class Store(ABC):
             {name for command in commands for name in command.accounts} | {n for f in first for n in f.charges}
         )
         held = Loaded(0.0)
-        if names:
+        if names and not unheld:
             query = f"{ACCOUNT} WHERE name IN ({marks(names)}) ORDER BY name{self.hold}"
-            for row in self.execute(cursor, query, names).fetchall():
-                held.before[row[0]], held.ends[row[0]] = tuple(row[:5]), (row[5], row[6])
-                if row[0] != LEDGER:
-                    held.state.accounts[row[0]] = account_from(row)
+            self._fill(held, [("account", *row) for row in self.execute(cursor, query, names).fetchall()], ())
         # held: nobody else can change what is read from here on
         owners = {owner for command in commands for owner in command.probably((clock or time.time)())} | {EVERYONE}
         owners |= {owner for found in first for on in found.on.values() for owner in on}
         expiring = sorted({name for command in commands if command.expires for name in command.accounts})
-        self._fill(held, self._details(cursor, sorted({*moved, *claimed}), names, owners, expiring, clock), claimed)
+        keys, accounts = sorted({*moved, *claimed}), names if unheld else ()
+        self._fill(held, self._details(cursor, accounts, keys, names, owners, expiring, clock), claimed)
         self._the_rest(cursor, held, commands, owners, clock)
         return held
 
@@ -201,16 +206,22 @@ class Store(ABC):
     def _details(
         self,
         cursor: Any,
+        accounts: Sequence[str],
         keys: Sequence[str],
         names: Sequence[str],
         owners: Collection[str],
         expiring: Sequence[str],
         clock: Clock | None,
     ) -> list[Any]:
-        """Keys, balances, leases that have ended and the time, in one question: rows that begin with what they are."""
+        """Accounts, keys, balances, leases that have ended and the time, in one question: rows that say what they are,
+        accounts first."""
         moment, time_values = (self.sql_now, []) if clock is None else ("?", [clock()])
         values: list[Any] = list(time_values)
         parts = [f"SELECT 'now', {self.text(moment)}, '', '', '', '', '', '', ''"]
+        if accounts:
+            number, frozen = self.text("seq"), self.text("frozen")
+            parts.insert(0, f"{_ACCOUNTS.format(frozen=frozen, seq=number)} WHERE name IN ({marks(accounts)})")
+            values = [*accounts, *values]
         if keys:
             parts.append(f"{_KEYS.format(lease=self.text('lease'))} WHERE key IN ({marks(keys)})")
             values += keys
@@ -238,6 +249,11 @@ class Store(ABC):
                 found = analysis_from(row)
                 if found.key in claimed or found.charges.keys() <= held.state.accounts.keys():
                     held.state.analyses[found.key], held.analyses[found.key] = found, tuple(row)
+            elif kind == "account":
+                name, row[3], row[5] = row[0], int(float(row[3])), int(float(row[5]))
+                held.before[name], held.ends[name] = tuple(row[:5]), (row[5], row[6])
+                if name != LEDGER:
+                    held.state.accounts[name] = account_from(row)
             elif kind == "now":
                 held.now = float(row[0])
             else:
@@ -257,16 +273,20 @@ class Store(ABC):
         } - loaded
         if more:
             now = held.now
-            self._fill(held, self._details(cursor, (), sorted(held.state.accounts), more, (), clock), ())
+            self._fill(held, self._details(cursor, (), (), sorted(held.state.accounts), more, (), clock), ())
             held.now = now
 
     # -- writing --
 
     def write(self, cursor: Any, held: Loaded, events: Sequence[Event]) -> None:
         """Write what has changed since it was loaded, and the events."""
+        self.flush(cursor, self.linked_changes(held, events))
+
+    def linked_changes(self, held: Loaded, events: Sequence[Event]) -> list[Change]:
+        """All that has changed (accounts first), and the events, each linked into its chains."""
         entries = list(self._linked(held, events))
         changes = self.changes(held, sorted({row[0] for row in entries}))
-        self.flush(cursor, [*changes, *((INSERT_EVENT, row) for row in entries)])
+        return [*changes, *((INSERT_EVENT, row) for row in entries)]
 
     def changes(self, held: Loaded, touched: Sequence[str]) -> Iterator[Change]:
         """Accounts whose chains have grown, and every balance and analysis that has changed."""

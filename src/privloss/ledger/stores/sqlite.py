@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privloss.ledger.commands import Freeze, Note
-from privloss.ledger.stores.base import Finding, LedgerError, Store
+from privloss.ledger.stores.base import Change, Finding, LedgerError, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
@@ -73,24 +73,35 @@ class SqliteStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        last = 0
         with _said(self.path), self.pool.taken() as connection:
             self.boundary("BEGIN")
             connection.execute(_BEGIN)
             before = connection.total_changes
             try:
                 yield connection
-                if connection.total_changes != before:
-                    last = connection.execute(_LAST).fetchone()[0]
+                changed = connection.total_changes != before
+                last = connection.execute(_LAST).fetchone()[0] if changed else 0
                 self.boundary("COMMIT")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-            if last:
+            if changed:
                 self.mark.write(last)
             self.boundary("done")
+
+    def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
+        """Rows of one statement together."""
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for statement, values in changes:
+            self.boundary(statement)
+            rows.setdefault(statement, []).append(values)
+        for statement, each in rows.items():
+            if len(each) == 1:
+                cursor.execute(statement, each[0])
+            else:
+                cursor.executemany(statement, each)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
