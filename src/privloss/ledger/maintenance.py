@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from privloss.errors import InvalidInput
-from privloss.ledger.commands import Freeze, Note
+from privloss.ledger.commands import Note
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.replay import Replay
 from privloss.ledger.state import LEDGER, Analysis, State
@@ -92,8 +92,6 @@ def restore(path: str | Path, ledger: Ledger) -> int:
         note = Note(ledger.actor, f"restored from a backup of {replay.events} events")
         held = Loaded(now, State(), {LEDGER: store.ends(cursor).get(LEDGER, (0, GENESIS))})
         store.write(cursor, held, [{"kind": "restored", "events": replay.events, "at": now, **note.said()}])
-        names = store.accounts(cursor)
-    store.run_all([Freeze(name, True, note) for name in names], ledger.clock)
     return replay.events
 
 
@@ -102,9 +100,10 @@ def _settle(ledger: Ledger, cursor: Any, replay: Replay, now: float) -> None:
     store = ledger.store
     for account in replay.state.accounts.values():
         account.frozen = True
-    held = Loaded(now, replay.state, dict(replay.ends))
-    store.flush(cursor, list(store.changes(held, [LEDGER, *sorted(replay.state.accounts)])))
-    if set(replay.ends) == {LEDGER}:  # a backup of a release before 0.3
+    old = set(replay.ends) <= {LEDGER}  # a backup of a release before 0.3
+    held = Loaded(now, State() if old else replay.state, dict(replay.ends))
+    store.flush(cursor, list(store.changes(held, [LEDGER, *sorted(held.state.accounts)])))
+    if old:
         open_chains(store, cursor, replay.state, now)
 
 
