@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from privloss.ledger.names import normal
 from privloss.ledger.state import EVERYONE, LEDGER, Account, Event
 from privloss.ledger.stores.base import Store
 
-_ENTRY = "SELECT seq, body FROM event WHERE chain = ?"
+_ENTRY = "SELECT number, seq, body FROM event WHERE chain = ?"
 
 
 def signed(amount: Fraction) -> str:
@@ -134,21 +135,38 @@ _PAGE = 500
 
 def _backwards(store: Store, cursor: Any, name: str) -> Iterator[dict[str, Any]]:
     """From the newest to the oldest, a page at a time; then what releases before 0.3 wrote into one chain for all."""
-    seq = 2**62
-    while rows := store.execute(
-        cursor, f"{_ENTRY} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}", [name, seq]
-    ).fetchall():
-        for seq, body in rows:
-            yield {"seq": seq, **json.loads(body)}
-    found, keys = [], set()
-    for seq, body in store.execute(cursor, f"{_ENTRY} ORDER BY seq", [LEDGER]).fetchall():
+    first = store.execute(cursor, f"{_ENTRY} AND seq = 1", [name]).fetchall()
+    older = json.loads(first[0][2]).get("after", {}).get("seq", 0) if first else 0
+    restored = store.execute(cursor, f"{_ENTRY} AND seq > ? ORDER BY seq DESC", [LEDGER, older]).fetchall()
+    both = heapq.merge(
+        _pages(store, cursor, name),
+        (_event(row) for row in restored if json.loads(row[2])["kind"] == "restored"),
+        key=lambda found: -found[0],
+    )
+    for _, event in both:
+        yield event
+    yield from _before_chains(store, cursor, name, older)
+
+
+def _event(row: Any) -> tuple[int, dict[str, Any]]:
+    return row[0], {"seq": row[1], **json.loads(row[2])}
+
+
+def _pages(store: Store, cursor: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    seq, query = 2**62, f"{_ENTRY} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}"
+    while rows := store.execute(cursor, query, [name, seq]).fetchall():
+        seq = rows[-1][1]
+        yield from map(_event, rows)
+
+
+def _before_chains(store: Store, cursor: Any, name: str, last: int) -> list[dict[str, Any]]:
+    """Older events of one dataset, newest first: a key's later events do not say what it was charged to."""
+    found: list[dict[str, Any]] = []
+    keys: set[str] = set()
+    for _, seq, body in store.stream(cursor, f"{_ENTRY} AND seq <= ? ORDER BY seq", [LEDGER, last]):
         event = json.loads(body)
         if name in event.get("charges", {}):
             keys.add(event["key"])
-        if (
-            event["kind"] == "restored"
-            or (event["kind"] != "account" and event.get("dataset") == name)
-            or event.get("key") in keys
-        ):
+        if event["kind"] == "restored" or event.get("dataset") == name or event.get("key") in keys:
             found.append({"seq": seq, **event})
-    yield from reversed(found)
+    return found[::-1]
