@@ -192,6 +192,8 @@ class PostgresStore(Store):
             yield
         except errors.UniqueViolation as problem:
             raise Conflict(f"db = {self.shown!r}: another client was first ({_first(problem)}).") from None
+        except (errors.DeadlockDetected, errors.SerializationFailure) as problem:
+            raise Conflict(f"db = {self.shown!r}: two clients waited for each other ({_first(problem)}).") from None
         except errors.IntegrityError as problem:
             text = f"the database refused the change ({_first(problem)}); nothing was written"
             raise LedgerError(f"db = {self.shown!r}: {text}.") from None
