@@ -102,10 +102,12 @@ def _settle(ledger: Ledger, cursor: Any, replay: Replay, now: float) -> None:
     store = ledger.store
     for account in replay.state.accounts.values():
         account.frozen = True
-    held = Loaded(now, replay.state, dict(replay.ends))
-    store.write_tables(cursor, held, [LEDGER, *sorted(replay.state.accounts)])
+    store.write_tables(cursor, Loaded(now, State(), dict(replay.ends)), [LEDGER])
     if set(replay.ends) == {LEDGER}:  # a backup of a release before 0.3
         open_chains(store, cursor, replay.state, now)
+    else:
+        held = Loaded(now, replay.state, dict(replay.ends))
+        store.write_tables(cursor, held, sorted(replay.state.accounts))
 
 
 def doctor(ledger: Ledger) -> list[dict[str, Any]]:
