@@ -1,4 +1,4 @@
-"""How a log is rewritten by somebody who has the SQLite file: chained as it should be, so that only its sense is wrong."""
+"""A log rewritten by somebody who has the SQLite file: chained as it should be, so that only its sense is wrong."""
 
 from __future__ import annotations
 

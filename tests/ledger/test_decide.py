@@ -32,8 +32,8 @@ def _dataset(name: str, budget: Filter | None = PURE, **options: Any) -> list[Co
 
 
 def _state() -> State:
-    """d: cap 1, keys a RESERVED, b STARTED, c COMMITTED, v VOIDED; f frozen; n without a budget; q with ann's quota; g a
-    group of g1 and g2; y with 1/2 a year; b by the day."""
+    """d: cap 1, keys a RESERVED, b STARTED, c COMMITTED, v VOIDED; f frozen; n without a budget; q with ann's quota; g
+    a group of g1 and g2; y with 1/2 a year; b by the day."""
     state = State()
     commands: list[Command] = [
         *_dataset("d"), *_dataset("f"), *_dataset("n", None), *_dataset("u"),

@@ -43,8 +43,8 @@ COUNT = {"steps": 0}
 class Machine(RuleBasedStateMachine):
     """Commands run on a model (the pure rules on a whole state) and, if there is one, on a store.
 
-    d, c and s lie under the group g; d has quotas, that change; c has a budget for each day beneath its own; the data of
-    s comes in blocks.
+    d, c and s lie under the group g; d has quotas, that change; c has a budget for each day beneath its own; the data
+    of s comes in blocks.
     """
 
     make: ClassVar[Callable[[], Store] | None] = None

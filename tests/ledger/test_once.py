@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,7 +18,6 @@ import privloss as pl
 from privloss.cli.main import main
 from privloss.ledger import maintenance
 from privloss.ledger.ledger import AlreadySpentError, Ledger, RefusedError
-from privloss.ledger.state import run_hash
 from privloss.ledger.stores.base import LostReply
 from tests.ledger.forging import appended
 
