@@ -62,11 +62,11 @@ def asked(request: dict[str, Any]) -> dict[str, Any]:
     return request if plan is None else {**request, "plan": pl.Plan.from_dict(plan)}
 
 
-def fill(ledger: Any) -> None:
+def fill(ledger: Any, quotas: dict[str, dict[str, str]] = QUOTAS) -> None:
     for name, budget in BUDGETS.items():
         ledger.add_dataset(name, adjacency=ADJACENCY.get(name, "add-remove"), unit="person")
         ledger.set_budget(name, **budget)
-        for analyst, cap in QUOTAS.get(name, {}).items():
+        for analyst, cap in quotas.get(name, {}).items():
             ledger.set_budget(name, currency="pure", cap=cap, analyst=analyst)
     for key, (request, moves) in REQUESTS.items():
         ledger.reserve(**asked(request), key=key)

@@ -1,4 +1,4 @@
-"""Group commit as users reach it: `grouped=True`."""
+"""Group commit as users reach it: `group=True`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import privloss as pl
 from privloss.ledger import maintenance
 from privloss.ledger.stores.base import LedgerError
 from privloss.ledger.stores.grouped import GroupedStore
+from privloss.ledger.stores.postgres import PostgresStore
 from privloss.ledger.stores.sqlite import SqliteStore
 from tests.ledger.postgres import Server
 
 
 def _open(path: Path) -> pl.Ledger:
-    made = pl.Ledger.create(str(path), grouped=True)
+    made = pl.Ledger.create(str(path), group=True)
     made.add_dataset("d", adjacency="add-remove")
     made.set_budget("d", currency="pure", cap="1")
     return made
@@ -58,7 +59,7 @@ def test_many_threads_share_one_commit(tmp_path: Path) -> None:
 
 def test_opened_again(tmp_path: Path) -> None:
     _open(tmp_path / "g.db").close()
-    again = pl.Ledger(str(tmp_path / "g.db"), grouped=True)
+    again = pl.Ledger(str(tmp_path / "g.db"), group=True)
     assert isinstance(again.store, GroupedStore)
     with again.spend("d", cost="1/2", key="k"):
         pass
@@ -70,11 +71,10 @@ def test_opened_again(tmp_path: Path) -> None:
 
 
 def test_where_it_does_not_go(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(pl.InvalidInput, match="grouped = True: goes with SQLite"):
-        pl.Ledger.create(server.url(), grouped=True)
+    assert isinstance(pl.Ledger.create(server.fresh("ungrouped"), group=True).store, PostgresStore)  # does so itself
     made = _open(tmp_path / "g.db")
     with pytest.raises(pl.InvalidInput, match="contradict"):
-        pl.Ledger(store=made.store, grouped=True)
+        pl.Ledger(store=made.store, group=True)
     with monkeypatch.context() as child:
         child.setattr("os.getpid", lambda: -1)
         with pytest.raises(LedgerError, match="before a fork"):

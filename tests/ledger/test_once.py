@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,7 +18,8 @@ import privloss as pl
 from privloss.cli.main import main
 from privloss.ledger import maintenance
 from privloss.ledger.ledger import AlreadySpentError, Ledger, RefusedError
-from privloss.ledger.stores.base import LedgerError, canonical, chain
+from privloss.ledger.stores.base import LostReply
+from tests.ledger.forging import appended
 
 TOKEN = "0123456789abcdef"
 
@@ -118,7 +118,7 @@ def test_processes(place: str) -> None:
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_tasks(tmp_path: Path, grouped: bool) -> None:
-    made = _fill(Ledger.create(str(tmp_path / "a.db"), grouped=grouped))
+    made = _fill(Ledger.create(str(tmp_path / "a.db"), group=grouped))
     entered: list[int] = []
 
     async def ask(number: int) -> None:
@@ -217,11 +217,11 @@ def test_a_reply_lost_on_the_way_into_a_block(ledger: Ledger, waits: bool) -> No
     """The start is durable, its answer gets lost: the block is entered all the same, and by nobody else."""
     run, lost = ledger.store.run, []
 
-    def lose(command: Any, now: float) -> Any:
-        outcome = run(command, now)
+    def lose(command: Any, clock: Any = None) -> Any:
+        outcome = run(command, clock)
         if getattr(command, "to", "") == "STARTED" and not lost:
             lost.append(command)
-            raise LedgerError("the connection is gone.")
+            raise LostReply("the connection is gone.")
         return outcome
 
     ledger.store.run = lose  # type: ignore[method-assign]
@@ -281,29 +281,22 @@ def test_nothing_enters_a_restored_ledger(ledger: Ledger, tmp_path: Path) -> Non
 # -- an audit sees it --------------------------------------------------------------------------------------------------
 
 
-def _append(path: Path, *events: dict[str, Any]) -> None:
-    """Events as a faulty program would write them, chained as they should be."""
-    with sqlite3.connect(path) as raw:
-        seq, previous = raw.execute("SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1").fetchone()
-        for number, event in enumerate(events, start=seq + 1):
-            body = canonical({**event, "at": 1.0})
-            link = chain(previous, body)
-            raw.execute("INSERT INTO event VALUES (?, ?, ?, ?)", [number, previous, body, link])
-            previous = link
+def _moved(kind: str, key: str = "k") -> dict[str, Any]:
+    return {"kind": kind, "key": key, "accounts": ["d"]}
 
 
-START = {"kind": "started", "key": "k"}
+START = _moved("started")
 
 
 @pytest.mark.parametrize(
     ("events", "says"),
     [
-        ([START, START], "event 5: key 'k' is started twice"),
-        ([START, {"kind": "committed", "key": "k"}, START], "event 6: key 'k' is started twice"),
-        ([{"kind": "committed", "key": "k"}], "event 4: key 'k' is committed, but it was RESERVED"),
-        ([{"kind": "voided", "key": "k"}, START], "event 5: key 'k' is started, but it was VOIDED"),
-        ([START, {"kind": "voided", "key": "k"}], "event 5: key 'k' is voided, but it was STARTED"),
-        ([{"kind": "started", "key": "x"}], "event 4: key 'x' is started, but it was unknown"),
+        ([START, START], "event 5 of 'd': key 'k' is started twice"),
+        ([START, _moved("committed"), START], "event 6 of 'd': key 'k' is started, but it was closed"),
+        ([_moved("committed")], "event 4 of 'd': key 'k' is committed, but it was RESERVED"),
+        ([_moved("voided"), START], "event 5 of 'd': key 'k' is started, but it was closed"),
+        ([START, _moved("voided")], "event 5 of 'd': key 'k' is voided, but it was STARTED"),
+        ([_moved("started", "x")], "event 4 of 'd': key 'x' is started, but it was unknown"),
         ([{"kind": "frozen", "dataset": "d", "frozen": True}, START], "is started while dataset 'd' is frozen"),
     ],
 )
@@ -311,7 +304,7 @@ def test_an_audit_sees_events_out_of_turn(tmp_path: Path, events: list[dict[str,
     made = _fill(Ledger.create(str(tmp_path / "a.db")))
     made.reserve("d", cost="0.1", key="k")
     assert made.verify().clean
-    _append(tmp_path / "a.db", *events)
+    appended(tmp_path / "a.db", *events)
     assert says in made.verify().problems[0]
 
 
@@ -323,4 +316,5 @@ def test_a_ledger_of_version_one_is_brought_up(tmp_path: Path) -> None:
     assert made.verify().clean
     assert _refused(lambda: made.start("rho")) == "already-started"
     assert os.path.exists(tmp_path / "old.db")
-    assert json.loads(list(made.export())[-1])["body"]["kind"] == "frozen"
+    last = json.loads(list(made.export())[-1])["body"]
+    assert (last["kind"], last["why"], last["key"]) == ("refused", "already-started", "rho")

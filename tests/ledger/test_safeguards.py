@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,12 @@ import psycopg
 import pytest
 
 from privloss.ledger.amounts import BITS
+from privloss.ledger.commands import Move, Reserve
 from privloss.ledger.ledger import Ledger, RefusedError
-from privloss.ledger.stores.base import LedgerError, canonical, chain
+from privloss.ledger.state import STARTED, Balance
+from privloss.ledger.stores.base import LedgerError
 from privloss.ledger.stores.grouped import GroupedStore
-from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.rows import ACCOUNT, ANALYSIS, canonical, chain
 from privloss.ledger.stores.sqlite import SqliteStore
 from tests.ledger.postgres import Server
 
@@ -110,17 +115,59 @@ def _reserves(dataset: str, key: str) -> Ask:
 
 
 def test_the_second_of_two_writers_sees_what_the_first_wrote(ledger: Ledger, place: str) -> None:
-    answers, _ = _overtaken(place, "INSERT INTO balance", _reserves("one", "a"), _reserves("one", "b"))
+    answers, _ = _overtaken(place, "UPDATE balance", _reserves("one", "a"), _reserves("one", "b"))
     assert answers == ["RESERVED", "budget-exceeded"]
     assert ledger.status("one")["reserved"] == "0.6"
     assert ledger.verify().clean
 
 
 def test_two_writers_extend_one_chain(ledger: Ledger, place: str) -> None:
-    answers, begun = _overtaken(place, "INSERT INTO event", _reserves("one", "a"), _reserves("two", "b"))
+    ask = [lambda client, key=key: client.reserve("one", cost="0.1", key=key) for key in "ab"]
+    answers, begun = _overtaken(place, "INSERT INTO event", ask[0], ask[1])
     assert answers == ["RESERVED", "RESERVED"]
     assert begun == [1, 1]  # nobody had to ask again
     assert ledger.verify().clean
+
+
+def test_writers_on_two_datasets_do_not_wait_for_each_other(server: Server) -> None:
+    """The first is held up inside its transaction until the second is done."""
+    place = server.fresh("apart")
+    made = Ledger.create(place)
+    for name in ("one", "two"):
+        made.add_dataset(name, adjacency="add-remove")
+        made.set_budget(name, currency="pure", cap="1")
+    reached, done = threading.Event(), threading.Event()
+
+    def pause(statement: str) -> None:
+        if statement.startswith("INSERT INTO event"):
+            reached.set()
+            done.wait()
+
+    other = Ledger(place)
+    other.store.boundary = pause
+    thread = threading.Thread(target=other.reserve, args=("one",), kwargs={"cost": "0.1", "key": "a"})
+    thread.start()
+    reached.wait()
+    try:
+        assert made.reserve("two", cost="0.1", key="b").state == "RESERVED"
+    finally:
+        done.set()
+        thread.join()
+    assert made.status("one")["reserved"] == "0.1"
+    assert made.verify().clean  # numbers along each chain, not along the order of the commits
+
+
+def test_a_group_is_held_by_all_its_datasets(place: str) -> None:
+    made = Ledger.create(place)
+    made.add_group("all", adjacency="add-remove")
+    made.set_budget("all", currency="pure", cap="1")
+    for name in ("one", "two"):
+        made.add_dataset(name, adjacency="add-remove", parent="all")
+        made.set_budget(name, currency="pure", cap="1")
+    answers, _ = _overtaken(place, "UPDATE balance", _reserves("one", "a"), _reserves("two", "b"))
+    assert answers == ["RESERVED", "parent-exceeded"]
+    assert made.status("all")["reserved"] == "0.6"
+    assert made.verify().clean
 
 
 def test_a_dataset_added_twice_keeps_its_spends(ledger: Ledger, place: str) -> None:
@@ -139,15 +186,27 @@ def test_a_dataset_added_twice_keeps_its_spends(ledger: Ledger, place: str) -> N
 
 
 def test_the_database_itself_holds_the_cap(ledger: Ledger) -> None:
-    for units in ("cap_units + 1", "-1"):
+    negative = Balance(Fraction(1), reserved=Fraction(-1)).units("epsilon")[0]
+    for units in ("'9' || substr(cap_units, 2)", "'-1'", f"'{negative}'", "'0' || cap_units"):
         with pytest.raises(LedgerError, match="refused the change"), ledger.store.transaction() as cursor:
             cursor.execute(f"UPDATE balance SET total_units = {units}")
+    with pytest.raises(LedgerError, match="refused the change"), ledger.store.transaction() as cursor:
+        cursor.execute("UPDATE balance SET cap_units = '9'")
     assert ledger.verify().clean
+
+
+def test_units_sort_like_numbers() -> None:
+    sizes = [-2, Fraction(-1, 3), 0, Fraction(1, 2**40), Fraction(1, 3), 2, 10**24]
+    texts = [Balance(None, reserved=Fraction(size)).units("epsilon")[0] for size in sizes]
+    assert {len(text) for text in texts} == {60}
+    assert texts[2:] == sorted(texts[2:])
+    assert all(text < "0" for text in texts[:2])  # what the CHECK refuses
 
 
 def test_the_database_itself_keeps_events(ledger: Ledger, place: str) -> None:
     changes = ["UPDATE event SET body = '{}' WHERE seq = 1", "DELETE FROM event WHERE seq = 2"]
-    for change in [*changes, "TRUNCATE event"] if "://" in place else changes:
+    replaces = "INSERT OR REPLACE INTO event (chain, seq, previous, body, hash) VALUES ('one', 2, '', '{}', '')"
+    for change in [*changes, "TRUNCATE event" if "://" in place else replaces]:
         with pytest.raises(LedgerError, match="append-only"), ledger.store.transaction() as cursor:
             cursor.execute(change)
     assert ledger.verify().clean
@@ -185,21 +244,41 @@ def test_a_group_is_answered_after_its_commit(tmp_path: Path) -> None:
     assert made.status("d")["reserved"] == "0"
 
 
-def test_a_forked_child_makes_its_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = Pool(object)
-    with pool.taken() as first:
-        pass
-    with pool.taken() as again:
-        assert again is first
-    monkeypatch.setattr(os, "getpid", lambda: -1)
-    with pool.taken() as other:
-        assert other is not first
+FORK = """
+import os, sys, threading
+from privloss.ledger.ledger import Ledger
+made = Ledger(sys.argv[1])
+made.reserve('one', cost='0.1', key='parent')
+taken, goes_on = threading.Event(), threading.Event()
+def hold():
+    with made.store.pool._lock:
+        taken.set()
+        goes_on.wait()
+threading.Thread(target=hold, daemon=True).start()
+taken.wait()
+ours = list(made.store.pool._idle)
+child = os.fork()
+if child == 0:
+    made.reserve('one', cost='0.1', key='child')
+    os._exit(0 if not set(map(id, ours)) & set(map(id, made.store.pool._idle)) else 5)
+_, status = os.waitpid(child, 0)
+goes_on.set()
+made.reserve('one', cost='0.1', key='parent again')  # its connection is as it was
+made.close()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_forked_child_makes_its_own_connections(ledger: Ledger, place: str) -> None:
+    """Also if another thread of the parent holds the pool's lock: in the child nobody would let it go."""
+    run = subprocess.run([sys.executable, "-c", FORK, place], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert ledger.status("one")["reserved"] == "0.3"
 
 
 def test_expired_leases_over_several_datasets_are_collected(place: str) -> None:
     now = [1000.0]
-    made = Ledger.create(place)
-    made.clock = lambda: now[0]
+    made = Ledger.create(place, clock=lambda: now[0])
     for name in ("one", "two"):
         made.add_dataset(name, adjacency="add-remove")
         made.set_budget(name, currency="pure", cap="1")
@@ -208,11 +287,15 @@ def test_expired_leases_over_several_datasets_are_collected(place: str) -> None:
     assert _answer(lambda: made.reserve("two", cost="0.5", key="late")) == "key-reused"
     assert _answer(lambda: made.reserve("one", cost="0.6", key="k1")) == "RESERVED"
     assert made.status("two")["reserved"] == "0"
-    for i in range(120):  # many on one dataset do not hide those on another
-        made.reserve("one", cost="1e-6", key=f"many{i}", lease=1)
-    made.reserve("two", cost="0.9", key="hidden", lease=2)
+    tiny = {"one": {"epsilon": Fraction(1, 10**6)}}
+    many = [Reserve(f"many{i}", f"many{i}", tiny, None, "", 1.0) for i in range(1203)]
+    made.store.run_all([*many, Move(STARTED, "many7", 1.0)], lambda: now[0])
+    made.reserve("two", cost="0.9", key="hidden", lease=2)  # many on one dataset do not hide those on another
     now[0] += 10
     assert _answer(lambda: made.reserve("two", cost="0.9", key="k2")) == "RESERVED"
+    assert made.status("one")["reserved"] == "0.601203"
+    assert _answer(lambda: made.reserve("one", cost="0.399999", key="k3")) == "RESERVED"  # more than a thousand at once
+    assert made.status("one")["committed"] == "0.000001"  # the one that had started
     assert made.verify().clean
 
 
@@ -221,7 +304,7 @@ def test_expired_leases_over_several_datasets_are_collected(place: str) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Events 1 and 2 set up, 3 and 4 are reservations."""
+    """Events 1 and 2 of d set up, 3 and 4 are reservations."""
     path = tmp_path / "privloss.db"
     made = Ledger.create(str(path))
     made.add_dataset("d", adjacency="add-remove")
@@ -232,24 +315,27 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+_RELINK = "UPDATE event SET previous = ?, hash = ? WHERE chain = 'd' AND seq = ?"
+
+
 def _forge(path: Path, seq: int, old: str, new: str, links: int) -> None:
     """Change an event, and hash it and the next ones again, so that some links fit."""
     with sqlite3.connect(path) as raw:
         raw.execute("DROP TRIGGER event_no_update")
-        previous, body = raw.execute("SELECT previous, body FROM event WHERE seq = ?", [seq]).fetchone()
+        previous, body = raw.execute("SELECT previous, body FROM event WHERE chain = 'd' AND seq = ?", [seq]).fetchone()
         assert old in body
-        raw.execute("UPDATE event SET body = ? WHERE seq = ?", [body.replace(old, new), seq])
+        raw.execute("UPDATE event SET body = ? WHERE chain = 'd' AND seq = ?", [body.replace(old, new), seq])
         for number in range(seq, seq + links):
-            (body,) = raw.execute("SELECT body FROM event WHERE seq = ?", [number]).fetchone()
+            (body,) = raw.execute("SELECT body FROM event WHERE chain = 'd' AND seq = ?", [number]).fetchone()
             link = chain(previous, body)
-            raw.execute("UPDATE event SET previous = ?, hash = ? WHERE seq = ?", [previous, link, number])
+            raw.execute(_RELINK, [previous, link, number])
             previous = link
 
 
-@pytest.mark.parametrize(("links", "says"), [(0, "event 3: its hash"), (1, "event 4: its hash")])
+@pytest.mark.parametrize(("links", "says"), [(0, "event 3 of 'd': its hash"), (1, "event 4 of 'd': its hash")])
 def test_the_chain_shows_a_forged_event(file: Path, links: int, says: str) -> None:
     with sqlite3.connect(file) as raw:
-        (body,) = raw.execute("SELECT body FROM event WHERE seq = 3").fetchone()
+        (body,) = raw.execute("SELECT body FROM event WHERE chain = 'd' AND seq = 3").fetchone()
     at = json.loads(body)["at"]  # nothing else depends on the time
     _forge(file, 3, f'"at":{at!r}', '"at":1.0', links)
     assert says in Ledger(str(file)).verify().problems[0]
@@ -259,15 +345,43 @@ def test_an_audit_holds_the_cap_at_every_event(file: Path) -> None:
     _forge(file, 4, '"0.5"', '"0.75"', 1)
     with sqlite3.connect(file) as raw:
         raw.execute("PRAGMA ignore_check_constraints = ON")
-        raw.execute("UPDATE balance SET reserved = '5/4', total_units = ?", [5 * 2**BITS // 4])
+        total = str(5 * 2**BITS // 4).zfill(60)
+        raw.execute("UPDATE balance SET reserved = '5/4', total_units = ? WHERE owner = ''", [total])
         raw.execute("UPDATE analysis SET charges = ? WHERE key = 'b'", [canonical({"d": {"epsilon": "0.75"}})])
-    assert Ledger(str(file)).verify().problems == ("event 4: everyone on 'd' exceeds the cap in epsilon",)
+    says = "event 4 of 'd': reserved though it should have been refused: dataset 'd' would be exceeded"
+    assert Ledger(str(file)).verify().problems == (says,)
 
 
 def test_an_audit_compares_the_tables(file: Path) -> None:
     with sqlite3.connect(file) as raw:
         raw.execute("UPDATE balance SET committed = reserved, reserved = '0/1'")
     assert "balances" in Ledger(str(file)).verify().problems[0]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Rows that have been read already."""
+
+    rows: list[Any]
+
+    def fetchall(self) -> list[Any]:
+        return self.rows
+
+
+def _after(client: Ledger, statement: str, then: Callable[[], object]) -> None:
+    """Something that happens once, just after a client has read the answer to a statement."""
+    execute, happened = client.store.execute, list[str]()
+
+    def late(cursor: Any, asked: str, values: Sequence[Any] = ()) -> Any:
+        answer = execute(cursor, asked, values)
+        if happened or not asked.startswith(statement):
+            return answer
+        happened.append(asked)
+        rows = answer.fetchall()
+        then()
+        return _Answer(rows)
+
+    client.store.execute = late  # type: ignore[method-assign]
 
 
 def test_a_dataset_made_meanwhile_is_not_written_unheld(server: Server) -> None:
@@ -282,17 +396,11 @@ def test_a_dataset_made_meanwhile_is_not_written_unheld(server: Server) -> None:
         made.append("d")
 
     made: list[str] = []
-    lock = first.store.lock
-
-    def late(cursor: Any, names: Sequence[str]) -> list[str]:
-        found = lock(cursor, names)
-        if "d" not in made:
-            make_and_spend()
-        return found
-
-    first.store.lock = late  # type: ignore[method-assign]
+    _after(first, f"{ACCOUNT} WHERE name IN", make_and_spend)
     assert _answer(lambda: first.freeze("d")) == "unknown-dataset"
+    assert made == ["d"]
     assert second.status("d")["reserved"] == "1"
+    assert not second.status("d")["frozen"]
     assert second.verify().clean
 
 
@@ -301,13 +409,7 @@ def test_a_key_made_meanwhile_is_unknown(server: Server) -> None:
     first, second = Ledger.create(place), Ledger(place)
     second.add_dataset("d", adjacency="add-remove")
     second.set_budget("d", currency="pure", cap="1")
-    lock = first.store.lock
-
-    def late(cursor: Any, names: Sequence[str]) -> list[str]:
-        second.reserve("d", cost="1/2", key="k")
-        return lock(cursor, names)
-
-    first.store.lock = late  # type: ignore[method-assign]
+    _after(first, ANALYSIS, lambda: second.reserve("d", cost="1/2", key="k"))
     assert _answer(lambda: first.start("k")) == "unknown-key"
     assert second.start("k").state == "STARTED"
 

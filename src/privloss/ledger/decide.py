@@ -149,6 +149,8 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
     if refused is not None:
         return refused
     for name in state.above(account.name):
+        if name not in state.accounts:
+            return Refused(Refusal.STALE, "the groups above it have changed; ask again")
         above = state.accounts[name].filter
         if not is_quota and above is not None and not set(above.caps) <= set(budget.caps):
             return Refused(

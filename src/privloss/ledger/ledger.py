@@ -154,7 +154,7 @@ class Ledger:
         if period is not None and owner != EVERYONE:
             raise InvalidInput(f"analyst = {analyst!r}, every = {every!r}: a quota has no periods; give one of them.")
         name = names.name("dataset", dataset)
-        above = tuple(self._settings([name]).above(name))
+        above = tuple(settings(self.store, [name]).above(name))
         self._run(SetBudget(name, budget, owner, period, above, self._note(reason, labels)))
 
     def freeze(

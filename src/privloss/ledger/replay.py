@@ -84,8 +84,9 @@ class Replay:
         wrong = (unlawful_before_chains if old else unlawful)(self.state, event)
         if not wrong and event["kind"] == "reserved":
             wrong = self._twice(event["key"])
-        if wrong:
-            return wrong
+        if wrong:  # closed keys are not kept: only that they were there
+            gone = wrong.endswith("was unknown") and _fingerprint(event["key"]) in self._seen
+            return wrong.replace("was unknown", "was closed") if gone else wrong
         apply(self.state, event)
         self._close(event)
         return self._exceeded(event) if old else ""

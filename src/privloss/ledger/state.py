@@ -44,8 +44,8 @@ class Balance:
     def units(self, component: str) -> tuple[str, str | None]:
         """Total and cap as whole units, each rounded up once: what the store's CHECK compares."""
         bits = bits_of(component)
-        cap = None if self.cap is None else str(units(self.cap, bits)).rjust(_DIGITS, "0")
-        return str(units(self.total, bits)).rjust(_DIGITS, "0"), cap
+        cap = None if self.cap is None else str(units(self.cap, bits)).zfill(_DIGITS)
+        return str(units(self.total, bits)).zfill(_DIGITS), cap  # a sign stays in front, and is refused
 
 
 @dataclass

@@ -61,6 +61,13 @@ class PostgresStore(Store):
         self._driver = _psycopg()
         self.address, self.shown = address, shown_address(address)
         self.pool = Pool(self._connect, _usable)
+        try:
+            self._open(create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, create: bool) -> None:
         with self.reading() as cursor:  # an auditor may read, and nothing else
             found = self.version(cursor)
         if found == 0 and not create:

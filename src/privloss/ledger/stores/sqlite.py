@@ -37,10 +37,17 @@ class SqliteStore(Store):
         if create and not self.path.exists():  # nobody but its owner may read a ledger
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
         self.pool, self.mark = Pool(self._connect), Mark(self.path)
+        try:
+            self._open(create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, create: bool) -> None:
         with self.reading() as cursor:  # looking at a ledger needs no writer's lock
             found = self.version(cursor)
         if found == 0 and not create:
-            raise LedgerError(f"db = {str(path)!r}: is not a privloss ledger.")
+            raise LedgerError(f"db = {str(self.path)!r}: is not a privloss ledger.")
         if found != VERSION:
             with self.transaction() as cursor:
                 migrate(self, cursor, "sqlite", self.version(cursor), time.time())
