@@ -142,6 +142,19 @@ def test_quote_needs_a_budget(place: str) -> None:
     assert _reason(refused) == "no-budget"
 
 
+def test_what_is_left_of_blocks(place: str) -> None:
+    """Of several blocks that which has least is shown, not the whole cap."""
+    ledger = Ledger.create(place)
+    ledger.add_dataset("b", adjacency="add-remove", blocks="month")
+    ledger.set_budget("b", currency="pure", cap="1")
+    assert ledger.reserve("b", cost="0.3", key="k", blocks="2026-02").remaining == {"b": {"epsilon": "0.7"}}
+    held = ledger.reserve("b", cost="0.3", key="l", blocks="2026-01..2026-03")
+    assert held.remaining == ledger.start("l").remaining == {"b": {"epsilon": "0.4"}}
+    with pytest.raises(RefusedError) as refused:
+        ledger.reserve("b", cost="0.5", key="m", blocks="2026-01..2026-02")
+    assert refused.value.remaining == {"b": {"epsilon": "0.4"}}
+
+
 def test_leases(place: str) -> None:
     now = [1000.0]
     made = Ledger.create(place)
