@@ -57,7 +57,7 @@ def test_a_whole_story(run: Any, tmp_path: Path) -> None:
     assert quoted["census"]["fits"]
     code, found, _ = run("reserve", "census", "--plan", str(plan), "--key", "plan", "--json")
     assert (code, found["charged"]) == (0, quoted["census"]["charged"]["epsilon"])
-    assert [e["kind"] for e in run("history", "census", "--json")[1]][:3] == ["dataset", "budget", "reserved"]
+    assert [e["kind"] for e in run("history", "census", "--json")[1]][:3] == ["account", "budget", "reserved"]
     assert run("freeze", "census", "--json")[1] == {"dataset": "census", "frozen": True}
     assert run("reserve", "census", "--cost", "0.01", "--key", "f", "--json")[1]["refused"] == "frozen"
     assert run("doctor", "--json")[0] == 1
@@ -68,7 +68,8 @@ def test_a_whole_story(run: Any, tmp_path: Path) -> None:
     assert (code, found["clean"]) == (0, True)
     assert len(found["signed"]["hmac-sha256"]) == 64
     lines = run("export")[1].splitlines()
-    assert json.loads(lines[-1])["hash"] == run("verify", "--json")[1]["head"]
+    last = json.loads(lines[-1])
+    assert found["signed"]["ends"][last["chain"]] == [last["seq"], last["hash"]]
     assert run("backup", str(tmp_path / "b.jsonl"), "--json")[1]["events"] == len(lines)
     other = f"sqlite:///{tmp_path}/other.db"
     assert run("restore", str(tmp_path / "b.jsonl"), "--json", db=other)[1] == {"events": len(lines), "frozen": True}
