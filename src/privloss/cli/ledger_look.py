@@ -165,8 +165,9 @@ def _read(flag: str, path: Path) -> bytes:
 
 def _head(path: Path) -> dict[str, Any]:
     """What `verify --secret FILE --json` printed, the whole or its part "signed"."""
+    text = _read("--head", path)
     try:
-        found = json.loads(_read("--head", path))
+        found = json.loads(text)
     except ValueError:
         raise InvalidInput(f"--head = {str(path)!r}: is not JSON.") from None
     if not isinstance(found, dict):

@@ -108,6 +108,9 @@ def budget_set(
     data |= {"filter": made.theorem, "conditions": CONDITIONS, "every": every}
     whose = f"{name}, {analyst}" if analyst else f"{name}, every {every}" if every else name
     text = "\n".join([f"{whose}: {made.theorem}", *(f"  {part} <= {rough(s, up=False)}" for part, s in caps.items())])
+    if analyst:
+        say(data, as_json, f"{text}\n  a quota: it may change as long as what was spent fits")
+        return
     sure = {part: size and rough(size, up=True) for part, size in made.guarantee().items()}
     say(data, as_json, f"{text}\n  guarantees {json.dumps(sure)}; {CONDITIONS}")
 

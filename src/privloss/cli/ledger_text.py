@@ -191,9 +191,13 @@ def table(rows: Sequence[Mapping[str, str]], columns: Sequence[str], right: str 
     return "\n".join(lines)
 
 
+def _on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
 def show_table(rows: Sequence[Mapping[str, str]], columns: Sequence[str], right: str = "") -> None:
     """A table that fits a terminal; lines as long as they are for a file or a pipe."""
-    if not sys.stdout.isatty():
+    if not _on_terminal():
         print(table(rows, columns, right) if rows else "nothing")
         return
     from rich.table import Table
