@@ -24,21 +24,23 @@ from privloss.ledger.state import LEDGER, Analysis, State
 from privloss.ledger.stores.base import INSERT_EVENT, Entry, Finding, LedgerError, Loaded
 from privloss.ledger.stores.rows import GENESIS, analysis_row, canonical
 from privloss.ledger.stores.schema import VERSION, open_chains
-from privloss.ledger.verify import verify
+from privloss.ledger.verify import Step, length, verify, watched
 
 _BATCH = 1000
 
 
-def backup(ledger: Ledger, path: str | Path) -> int:
+def backup(ledger: Ledger, path: str | Path, step: Step | None = None) -> int:
     """Write the history to a file, whole or not at all; returns the number of events."""
     target = Path(path)
     if not target.parent.is_dir():
         raise InvalidInput(f"file = {str(path)!r}: its directory does not exist.")
+    with ledger.store.reading() as cursor:
+        of = length(ledger.store, cursor)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     count = 0
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            for line in ledger.export():
+            for line in watched(ledger.export(), of, step):
                 file.write(line + "\n")
                 count += 1
             file.flush()
@@ -63,23 +65,23 @@ def read_backup(path: str | Path) -> Iterator[Entry]:
         raise InvalidInput(f"file = {str(path)!r}: is not a readable backup ({problem}).") from None
 
 
-def check_backup(path: str | Path) -> int:
+def check_backup(path: str | Path, step: Step | None = None) -> int:
     """How many events a backup has; refused if one of them does not follow from those before."""
-    replay = Replay().run(read_backup(path))
+    replay = Replay().run(watched(read_backup(path), 0, step))
     if replay.problem:
         raise LedgerError(f"file = {str(path)!r}: {replay.problem}.")
     return replay.events
 
 
-def restore(path: str | Path, ledger: Ledger) -> int:
+def restore(path: str | Path, ledger: Ledger, step: Step | None = None) -> int:
     """Fill an empty ledger from a backup; every dataset is frozen."""
-    check_backup(path)
+    of = check_backup(path, step)
     store = ledger.store
     with store.transaction() as cursor:
         if store.accounts(cursor) or store.ends(cursor):
             raise LedgerError("db: the ledger is not empty; restore into a new one.")
         closed: list[Analysis] = []
-        replay, entries = Replay(closed.append), read_backup(path)
+        replay, entries = Replay(closed.append), watched(read_backup(path), of, step)
         while batch := list(islice(entries, _BATCH)):
             replay.run(batch, last=False)
             rows = [(entry.chain, entry.seq, entry.previous, entry.body, entry.hash) for entry in batch]

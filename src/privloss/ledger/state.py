@@ -91,6 +91,13 @@ class Account:
         spent = self.totals(owner)
         return {} if budget is None else {part: cap - spent.get(part, 0) for part, cap in budget.caps.items()}
 
+    def left(self, owners: Iterable[str]) -> dict[str, Fraction]:
+        """What is left of the account's own budget; where data lies in blocks, of the block that has least."""
+        if not self.blocks:
+            return self.remaining(EVERYONE)
+        each = [self.remaining(owner) for owner in owners if owner.startswith(_BLOCK)]
+        return {part: min(found[part] for found in each) for part in each[0]} if each else {}
+
     def add(self, owner: str, parts: Mapping[str, Fraction], reserved: int, committed: int) -> None:
         budget = self.budget_of(owner)
         for component, amount in parts.items():

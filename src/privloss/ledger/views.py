@@ -23,10 +23,11 @@ def signed(amount: Fraction) -> str:
 
 def shown(parts: Mapping[str, Fraction]) -> dict[str, str]:
     """Amounts by component, orders of Renyi divergence in order."""
-    return {part: signed(parts[part]) for part in sorted(parts, key=_order)}
+    return {part: signed(parts[part]) for part in sorted(parts, key=order)}
 
 
-def _order(component: str) -> tuple[float, str]:
+def order(component: str) -> tuple[float, str]:
+    """Sorts components: orders of Renyi divergence as numbers."""
     return (float(component.split()[1]), "") if component.startswith("order ") else (0.0, component)
 
 
@@ -76,7 +77,7 @@ def _amounts(account: Account, owner: str) -> dict[str, Any]:
 def _person(account: Account, owner: str) -> dict[str, Any]:
     quota, spent = account.quotas.get(owner), account.totals(owner)
     found: dict[str, Any] = {}
-    for part in sorted({*spent, *(quota.caps if quota else ())}, key=_order):
+    for part in sorted({*spent, *(quota.caps if quota else ())}, key=order):
         found[part] = {"spent": show(spent.get(part, Fraction(0)))}
         if quota is not None and part in quota.caps:
             found[part] |= {"cap": show(quota.caps[part]), "remaining": show(account.remaining(owner)[part])}
@@ -93,16 +94,19 @@ class Wanted:
     since: float | None = None
     until: float | None = None
     key: str | None = None
+    state: str | None = None  # where the event's key stands now
 
-    def has(self, event: Event, analysts: Mapping[str, str]) -> bool:
-        """Whether an event is wanted; who asked for a key is known from its reservation."""
-        who = normal(event.get("analyst") or analysts.get(event.get("key", ""), ""))
+    def has(self, event: Event, known: Mapping[str, tuple[str, str]]) -> bool:
+        """Whether an event is wanted; who asked for a key, and where it stands, is known from its analysis."""
+        analyst, state = known.get(event.get("key", ""), ("", ""))
+        who = normal(event.get("analyst") or analyst)
         checks = (
             self.analyst is None or who == normal(self.analyst),
             self.kind is None or event["kind"] == self.kind,
             self.since is None or event["at"] >= self.since,
             self.until is None or event["at"] < self.until,
             self.key is None or event.get("key") == self.key,
+            self.state is None or state == self.state,
         )
         return all(checks)
 
@@ -110,24 +114,23 @@ class Wanted:
 def history(store: Store, cursor: Any, name: str, wanted: Wanted) -> list[dict[str, Any]]:
     """The events that concern an account, oldest first; the last ones are found without reading the others."""
     found: list[dict[str, Any]] = []
-    analysts: dict[str, str] = {}
+    known: dict[str, tuple[str, str]] = {}
     for event in _backwards(store, cursor, name):
-        if wanted.since is not None and event["at"] < wanted.since and event["kind"] != "reserved":
+        if wanted.since is not None and event["at"] < wanted.since:
             continue
-        who = _analyst(store, cursor, event, analysts) if wanted.analyst is not None else {}
-        if wanted.has(event, who):
+        if wanted.analyst is not None or wanted.state is not None:
+            _look_up(store, cursor, event.get("key"), known)
+        if wanted.has(event, known):
             found.append(event)
             if wanted.last is not None and len(found) >= wanted.last:
                 break
     return found[::-1]
 
 
-def _analyst(store: Store, cursor: Any, event: Event, known: dict[str, str]) -> dict[str, str]:
-    key = event.get("key")
+def _look_up(store: Store, cursor: Any, key: str | None, known: dict[str, tuple[str, str]]) -> None:
     if key is not None and key not in known:
         analysis = store.analysis(cursor, key)
-        known[key] = "" if analysis is None else analysis.analyst
-    return known
+        known[key] = ("", "") if analysis is None else (analysis.analyst, analysis.state)
 
 
 _PAGE = 500

@@ -66,11 +66,13 @@ class Outcome:
     remaining: dict[str, dict[str, Fraction]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, command: Command, refused: Refused | None, state: State) -> Outcome:
+    def of(cls, command: Command, refused: Refused | None, state: State, now: float) -> Outcome:
         keys = [key for key in (*command.moves, *command.claims) if key in state.analyses]
         found = state.analyses[keys[0]] if keys else None
         names = command.accounts if found is None or refused is not None else found.charges
-        left = {name: state.accounts[name].remaining(EVERYONE) for name in sorted(names) if name in state.accounts}
+        moved = found.on if found is not None and command.moves else {}
+        known = [state.accounts[name] for name in sorted(names) if name in state.accounts]
+        left = {each.name: each.left(moved.get(each.name) or command.owners(each, now)) for each in known}
         return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
 
 
@@ -174,7 +176,7 @@ class Store(ABC):
         for command in commands:
             made, refused = step(held.state, command, held.now)
             events += made
-            outcomes.append(Outcome.of(command, refused, held.state))
+            outcomes.append(Outcome.of(command, refused, held.state, held.now))
         return outcomes, events
 
     # -- loading --
