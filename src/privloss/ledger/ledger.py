@@ -18,7 +18,6 @@ import functools
 import getpass
 import os
 import secrets
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -73,8 +72,9 @@ class Ledger:
         self.actor = names.name("actor", actor if actor is not None else _actor())
         self.store = store if store is not None else open_store(place, create=False, group=group)
         self.clock = clock
-        self._known: dict[str, Account] = {}  # settings as they were last seen; every command checks them again
-        self._door = threading.Lock()
+        # settings as they were last seen; every command checks them again. Replaced, never changed: a lock might be held
+        # for ever in a forked child
+        self._known: dict[str, Account] = {}
 
     @classmethod
     def create(
@@ -226,8 +226,7 @@ class Ledger:
             outcome = self._tried(command)
             if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:
                 break
-            with self._door:
-                self._known.clear()
+            self._known = {}
         return Reservation.of(name, accepted(outcome))
 
     def start(self, key: str, lease: float | None = None, *, token: str | None = None, reason: str = "") -> Reservation:
@@ -353,13 +352,11 @@ class Ledger:
 
     def _settings(self, wanted: Sequence[str]) -> State:
         """Settings of accounts and of the groups above them, as they were last seen."""
-        with self._door:
-            known = dict(self._known)
+        known = self._known
         if not all(name in known for name in wanted):
-            known |= settings(self.store, wanted).accounts
-            with self._door:
-                self._known |= {name: account for name, account in known.items() if account.filter is not None}
-        return State(known)
+            known = known | settings(self.store, wanted).accounts
+            self._known = {name: account for name, account in known.items() if account.filter is not None}
+        return State(dict(known))
 
     def _dataset(self, name: str) -> Account:
         with self.store.reading() as cursor:

@@ -45,12 +45,6 @@ def open_chains(store: Store, cursor: Any, state: State, now: float) -> None:
     store.write(cursor, held, events)
 
 
-def write_all(store: Store, cursor: Any, state: State, ends: dict[str, tuple[int, str]]) -> None:
-    """Fill empty tables with a whole state whose events are there already."""
-    held = Loaded(0.0, state, ends)
-    store.write_tables(cursor, held, [LEDGER, *state.accounts])
-
-
 def _older(store: Store, cursor: Any) -> State:
     """What the events of an older release have led to; its tables must say the same."""
     state = State()
