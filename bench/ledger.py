@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import statistics
 import tempfile
@@ -20,12 +19,13 @@ from pathlib import Path
 
 from tests.ledger.postgres import Server
 
+from privloss.ledger.commands import Command, Move, Reserve
 from privloss.ledger.ledger import Ledger
-from privloss.ledger.state import Event, State, apply
-from privloss.ledger.stores.base import GENESIS, canonical, chain
+from privloss.ledger.state import COMMITTED, STARTED
 
 COST = "1e-6"
 SHORT, LONG = 10**2, 10**5
+_BATCH = 500
 
 
 def syncs(directory: Path, seconds: float) -> float:
@@ -40,8 +40,8 @@ def syncs(directory: Path, seconds: float) -> float:
     return count / took
 
 
-def made(place: str, grouped: bool = False) -> Ledger:
-    ledger = Ledger.create(place, grouped=grouped)
+def made(place: str, group: bool = False) -> Ledger:
+    ledger = Ledger.create(place, group=group)
     ledger.add_dataset("d", adjacency="add-remove")
     ledger.set_budget("d", currency="pure", cap="1000")
     return ledger
@@ -66,30 +66,14 @@ def reservations(ledger: Ledger, clients: int, seconds: float) -> float:
 
 
 def aged(path: Path, events: int) -> Ledger:
-    """A ledger with a long history: three events for each committed key, written in one transaction."""
+    """A ledger with a long history: three events for each committed key, many keys in one transaction."""
     ledger = made(str(path))
-    store, state, now = ledger.store, State(), time.time()
-    with store.transaction() as cursor:
-        rows = list(store.events(cursor))
-        for _, _, body, _ in rows:
-            apply(state, json.loads(body))
-        previous, seq = rows[-1][3] if rows else GENESIS, len(rows)
-        links = []
-        for key in (f"old {i}" for i in range((events - seq) // 3)):
-            charges = {"d": {"epsilon": COST}}
-            held: Event = {"kind": "reserved", "key": key, "request": key, "analyst": "", "lease": now + 3600}
-            for event in (
-                {**held, "charges": charges},
-                {"kind": "started", "key": key},
-                {"kind": "committed", "key": key},
-            ):
-                apply(state, event)
-                body = canonical({**event, "at": now})
-                seq, link = seq + 1, chain(previous, body)
-                links.append((seq, previous, body, link))
-                previous = link
-        cursor.executemany("INSERT INTO event (seq, previous, body, hash) VALUES (?, ?, ?, ?)", links)
-        store.write_all(cursor, state)
+    charges = {"d": {"epsilon": Fraction(COST)}}
+    for keys in itertools.batched((f"old {i}" for i in range((events - 3) // 3)), _BATCH):
+        commands: list[Command] = [Reserve(key, key, charges, None, "", 3600.0) for key in keys]
+        for to in (STARTED, COMMITTED):
+            commands += [Move(to, key) for key in keys]
+        ledger.store.run_all(commands)
     audit = ledger.verify()
     if not audit.clean:
         raise SystemExit(f"the history is not valid: {audit.problems}")
@@ -120,8 +104,8 @@ def measure(directory: Path, server: Server, seconds: float) -> list[tuple[str, 
         name = f"PostgreSQL, {clients} client{'s' if clients > 1 else ''}"
         settings.append((name, clients, server.fresh(f"bench{clients}"), False))
     rows, before = [], syncs(directory, seconds / 2)
-    for name, clients, place, grouped in settings:
-        ledger = made(place, grouped)
+    for name, clients, place, group in settings:
+        ledger = made(place, group)
         rate = reservations(ledger, clients, seconds)
         if Fraction(ledger.status("d")["reserved"]) <= 0:
             raise SystemExit(f"{name}: nothing was reserved")
