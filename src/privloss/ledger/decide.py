@@ -200,7 +200,8 @@ def _reserve(command: Reserve, state: State, now: float) -> Decision:
     accounts = [state.accounts[name] for name in sorted(command.charges)]
     if known is not None:
         return _again(known, command, accounts)
-    if with_groups({name: command.charges[name] for name in asked}, state) != command.charges:
+    own = {name: command.charges[name] for name in asked}
+    if with_groups(own, state) != command.charges and not any(state.accounts[name].group for name in own):
         return Refused(Refusal.STALE, "the groups above its datasets have changed")
     refused = _any_frozen(accounts) or _no_room(accounts, command, now)
     if refused is not None:

@@ -72,8 +72,8 @@ class Ledger:
         self.actor = names.name("actor", actor if actor is not None else _actor())
         self.store = store if store is not None else open_store(place, create=False, group=group)
         self.clock = clock
-        # settings as they were last seen; every command checks them again. Replaced, never changed: a lock might be held
-        # for ever in a forked child
+        # settings as they were last seen; every command checks them again. Replaced, never changed: a lock might be
+        # held for ever in a forked child
         self._known: dict[str, Account] = {}
 
     @classmethod
