@@ -169,6 +169,9 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     if beneath and account.filter is not None:
         if not set(budget.caps) <= set(account.filter.caps) or budget.name != account.filter.name:
             return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {account.filter.name}")
+        if not budget.caps:  # Renyi DP: it would hold nowhere
+            text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
+            return Refused(Refusal.CURRENCY, f"{text} ({', '.join(account.filter.caps)})")
         if any(size > account.filter.caps[part] for part, size in budget.caps.items()):
             return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
     if command.every is not None and account.blocks:
@@ -197,7 +200,8 @@ def _reserve(command: Reserve, state: State, now: float) -> Decision:
     accounts = [state.accounts[name] for name in sorted(command.charges)]
     if known is not None:
         return _again(known, command, accounts)
-    if with_groups({name: command.charges[name] for name in asked}, state) != command.charges:
+    own = {name: command.charges[name] for name in asked}
+    if with_groups(own, state) != command.charges and not any(state.accounts[name].group for name in own):
         return Refused(Refusal.STALE, "the groups above its datasets have changed")
     refused = _any_frozen(accounts) or _no_room(accounts, command, now)
     if refused is not None:
