@@ -153,9 +153,7 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
             return Refused(Refusal.STALE, "the groups above it have changed; ask again")
         above = state.accounts[name].filter
         if not is_quota and above is not None and not set(above.caps) <= set(budget.caps):
-            return Refused(
-                Refusal.CURRENCY, f"group {name!r} above it is budgeted in {above.name}, in other components"
-            )
+            return Refused(Refusal.CURRENCY, f"group {name!r} above it is budgeted in other components ({above.name})")
     event = {"kind": "budget", "dataset": account.name, "analyst": command.analyst, "budget": command.budget.to_dict()}
     return [event if command.every is None else {**event, "every": command.every}]
 
@@ -164,16 +162,9 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     """Quotas and periods lie beneath a budget, in its currency. Quotas may change as long as what was spent fits them;
     the others are filters, whose caps are fixed before the first spend."""
     beneath = command.analyst != EVERYONE or command.every is not None
-    if beneath and account.filter is None:
-        return Refused(Refusal.NO_BUDGET, f"dataset {account.name!r} has no budget; set that first")
-    if beneath and account.filter is not None:
-        if not set(budget.caps) <= set(account.filter.caps) or budget.name != account.filter.name:
-            return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {account.filter.name}")
-        if not budget.caps:  # Renyi DP: it would hold nowhere
-            text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
-            return Refused(Refusal.CURRENCY, f"{text} ({', '.join(account.filter.caps)})")
-        if any(size > account.filter.caps[part] for part, size in budget.caps.items()):
-            return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
+    refused = _unfit_beneath(account, budget) if beneath else None
+    if refused is not None:
+        return refused
     if command.every is not None and account.blocks:
         return Refused(Refusal.BLOCKS, f"the blocks of {account.name!r} have budgets of their own; it has no periods")
     if command.analyst != EVERYONE:
@@ -184,6 +175,21 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     if account.used or (command.every is None and (account.quotas or account.recurring)):
         text = f"dataset {account.name!r} has spends, quotas or periods under its budget; a filter's cap is fixed"
         return Refused(Refusal.BUDGET_FIXED, f"{text} beforehand")
+    return None
+
+
+def _unfit_beneath(account: Account, budget: Filter) -> Refused | None:
+    """What lies beneath a budget is in its currency, and no larger."""
+    above = account.filter
+    if above is None:
+        return Refused(Refusal.NO_BUDGET, f"dataset {account.name!r} has no budget; set that first")
+    if not set(budget.caps) <= set(above.caps) or budget.name != above.name:
+        return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {above.name}")
+    if not budget.caps:  # Renyi DP: it would hold nowhere
+        text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
+        return Refused(Refusal.CURRENCY, f"{text} ({', '.join(above.caps)})")
+    if any(size > above.caps[part] for part, size in budget.caps.items()):
+        return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
     return None
 
 
