@@ -1,7 +1,7 @@
 """The ledger in PostgreSQL, for many hosts: READ COMMITTED, rows held FOR UPDATE in the order of their names.
 
-Each transaction is sent in two batches (pipelined): one that holds and loads, one that writes and commits. Time is the
-server's. A client that stops in the middle is cut off after a while, and holds up only those who want the same dataset.
+Each transaction is sent in two messages: one that holds and loads, one that writes and commits. Time is the server's. A
+client that stops in the middle is cut off after a while, and holds up only those who want the same dataset.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _HOLD = " FOR UPDATE"
 _TRIES = 3
+_LONGEST = 2**20  # characters of a message, about
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
 # milliseconds: for a lock; between two statements of a writer that has stopped
 LOCK_WAIT, IDLE_WAIT = 30_000, 20_000
@@ -36,7 +37,7 @@ def _psycopg() -> Any:
 
 
 class _Cursor:
-    """Statements with ? for parameters, like SQLite's; each has an answer of its own."""
+    """Questions with ? for parameters, like SQLite's; each has an answer of its own."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -44,8 +45,55 @@ class _Cursor:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         return self.connection.execute(_percent(statement) if values else statement, values or None)
 
+
+class _Answer:
+    """What a statement is answered; to look at it sends the statement, and all before it."""
+
+    def __init__(self, batch: _Batch) -> None:
+        self._batch, self.rows = batch, list[Any]()
+
+    def fetchall(self) -> list[Any]:
+        self._batch.send()
+        return self.rows
+
+    def fetchone(self) -> Any:
+        return next(iter(self.fetchall()), None)
+
+
+class _Batch:
+    """Statements that wait for each other, and go out in one message.
+
+    Not in a pipeline, which would need less quoting: a server that is in the middle of one does not know its client to
+    be idle, and would let a client that has stopped hold its datasets for ever.
+    """
+
+    def __init__(self, connection: Any, quoting: Any) -> None:
+        self._connection, self._quoting = connection, quoting
+        self._waiting: list[tuple[str, _Answer]] = []
+        self._size = 0
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> _Answer:
+        text = self._quoting.mogrify(_percent(statement), values) if values else statement
+        if self._size > _LONGEST:
+            self.send()
+        answer = _Answer(self)
+        self._waiting.append((text, answer))
+        self._size += len(text)
+        return answer
+
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        self.connection.cursor().executemany(_percent(statement), rows)
+        for row in rows:
+            self.execute(statement, row)
+
+    def send(self) -> None:
+        """Nothing waits any more."""
+        if not self._waiting:
+            return
+        batch, self._waiting, self._size = self._waiting, [], 0
+        found = self._connection.execute(";\n".join(text for text, _ in batch), prepare=False)
+        for _, answer in batch:
+            answer.rows = found.fetchall() if found.description is not None else []
+            found.nextset()
 
 
 def _percent(statement: str) -> str:
@@ -92,7 +140,11 @@ class PostgresStore(Store):
 
     def _connect(self) -> Any:
         found = self._driver.connect(self.address, autocommit=True, **_ALIVE)
-        found.execute(_SETTINGS.format(lock=LOCK_WAIT, idle=IDLE_WAIT))
+        try:
+            found.execute(_SETTINGS.format(lock=LOCK_WAIT, idle=IDLE_WAIT))
+        except BaseException:
+            found.close()
+            raise
         return found
 
     def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
@@ -108,10 +160,13 @@ class PostgresStore(Store):
         try:
             with self._said(), self.pool.taken() as connection:
                 self.boundary("BEGIN")
-                with connection.pipeline(), connection.transaction():
-                    yield _Cursor(connection)
-                    self.boundary("COMMIT")
-                    sent = True
+                batch = _Batch(connection, self._driver.ClientCursor(connection))
+                batch.execute("BEGIN")
+                yield batch  # whatever fails, the connection is closed, and nothing was done
+                self.boundary("COMMIT")
+                sent = True
+                batch.execute("COMMIT")
+                batch.send()
                 self.boundary("done")
         except NoAnswer as problem:
             if sent:
