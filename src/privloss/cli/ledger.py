@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,12 +85,11 @@ def _guarded(command: Callable[[], None], as_json: bool) -> None:
 def init(db: Db = None, as_json: AsJson = False) -> None:
     """Create a ledger."""
     from privloss.ledger.ledger import Ledger
-    from privloss.ledger.stores.address import DEFAULT, VARIABLE
+    from privloss.ledger.stores.address import address_of, shown
 
     Ledger.create(db).close()
-    place = db or os.environ.get(VARIABLE) or DEFAULT
-    shown = place.split("@")[-1]
-    _say({"db": shown, "created": True}, as_json, f"ledger at {shown}")
+    place = shown(address_of(db))
+    _say({"db": place, "created": True}, as_json, f"ledger at {place}")
 
 
 @dataset_app.command("add")
