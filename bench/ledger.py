@@ -69,7 +69,8 @@ def aged(path: Path, events: int) -> Ledger:
     """A ledger with a long history: three events for each committed key, many keys in one transaction."""
     ledger = made(str(path))
     charges = {"d": {"epsilon": Fraction(COST)}}
-    for keys in itertools.batched((f"old {i}" for i in range((events - 3) // 3)), _BATCH):
+    names = (f"old {i}" for i in range((events - 3) // 3))
+    while keys := list(itertools.islice(names, _BATCH)):
         commands: list[Command] = [Reserve(key, key, charges, None, "", 3600.0) for key in keys]
         for to in (STARTED, COMMITTED):
             commands += [Move(to, key) for key in keys]
