@@ -93,6 +93,11 @@ class Server:
                 time.sleep(0.05)
         return False
 
+    def await_recovery(self) -> None:
+        """After a backend was killed the server ends the others, and is away until it has read its log."""
+        if not self._answers():
+            raise RuntimeError("PostgreSQL did not recover")
+
     def fresh(self, name: str) -> str:
         """A new, empty database."""
         import psycopg
