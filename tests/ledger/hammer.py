@@ -1,8 +1,10 @@
 """Many processes on one ledger, killed at random: ``python -m tests.ledger.hammer --place sqlite|postgresql``.
 
 Every worker writes its intent to its own log before a command and the answer after it, each synced to disk. Workers are
-killed with SIGKILL and started again; a new one finishes the keys the old one left. At the end the ledger is compared
-with the logs and with the pure model. What a key asks for follows from the key alone, so anybody can ask it again.
+killed with SIGKILL and started again; a new one finishes the keys the old one left. PostgreSQL itself is troubled too:
+backends are ended and killed, the server is restarted, connections are cut before and after a COMMIT is sent. At the
+end the ledger is compared with the logs and with the pure model (`hammer_check.py`). What a key asks for follows from
+the key alone, so anybody can ask it again.
 
 When to kill, and when to stop, follows from how far the logs have come, never from the clock.
 """
@@ -13,32 +15,37 @@ import argparse
 import json
 import os
 import random
+import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from privloss.ledger.ledger import Ledger, RefusedError, Reservation
-from privloss.ledger.state import COMMITTED, STARTED, VOIDED, State, apply
 from privloss.ledger.stores.address import VARIABLE
-from privloss.ledger.stores.base import LedgerError
-from privloss.ledger.verify import differences, exceeded
+from privloss.ledger.stores.base import LedgerError, LostReply
+from privloss.ledger.stores.postgres import NoAnswer
+from tests.ledger.hammer_check import compare
 from tests.ledger.postgres import Server
+from tests.ledger.proxy import Proxy
 
 ROOT = Path(__file__).parents[2]
-COSTS = ("1/7", "1/11", "0.013", "1e-6", "3/1000", "1/97")
+COSTS = ("1/7", "1/11", "0.013", "1e-6", "3/1000", "1/97", "1/1009")
 CAPS = {"tight": "40", "small": "3", "wide": "100000", "vast": "1000000"}  # all pure
 CHOICES: tuple[tuple[str, ...], ...] = (
     ("tight",), ("small",), ("wide",), ("vast",), ("both",), ("tight", "wide"), ("vast", "small"), ("wide", "vast"),
+    ("north",), ("south",), ("north", "south"), ("south", "vast"), ("yearly",), ("stream",), ("stream", "yearly"),
 )  # fmt: skip
 SHARED = 8  # every eighth key of a worker is one that the others use too
+CUTS = 0.03  # chance of a connection to be cut at a commit
 
 
 # -- what a key asks for -----------------------------------------------------------------------------------------------
@@ -52,6 +59,7 @@ class Work:
     cost: str
     cost_delta: str | None
     analyst: str
+    blocks: str | None
     lease: float
     moves: tuple[str, ...]
 
@@ -62,8 +70,11 @@ def work(key: str) -> Work:
     datasets = rng.choice(CHOICES)
     moves = rng.choices([("start", "commit"), ("void",), ("start",), ()], [70, 20, 5, 5])[0]
     lease = 3600.0 if moves and moves[-1] != "start" else rng.uniform(1, 4)  # what is left open expires soon
-    analyst = rng.choice(["", "", "ann", "bob"])
-    return Work(datasets, rng.choice(COSTS), "1e-7" if datasets == ("both",) else None, analyst, lease, moves)
+    analyst = rng.choice(["", "ann", "bob", "Ann", " ANN ", "carl"])  # wide has quotas
+    first = rng.randint(1, 28)
+    days = f"2026-11-{first:02d}..2026-11-{rng.randint(first, 28):02d}" if "stream" in datasets else None
+    delta = "1e-7" if datasets == ("both",) else None
+    return Work(datasets, rng.choice(COSTS), delta, analyst, days, lease, moves)
 
 
 def set_up(ledger: Ledger) -> None:
@@ -73,6 +84,17 @@ def set_up(ledger: Ledger) -> None:
     ledger.add_dataset("both", adjacency="add-remove")
     ledger.set_budget("both", currency="approx", cap="30", delta="1e-4")
     ledger.set_budget("wide", currency="pure", cap="20", analyst="ann")
+    ledger.set_budget("wide", currency="pure", cap="50000", analyst="bob")
+    ledger.add_group("land", adjacency="add-remove")
+    ledger.set_budget("land", currency="pure", cap="4")
+    for name in ("north", "south"):
+        ledger.add_dataset(name, adjacency="add-remove", parent="land")
+        ledger.set_budget(name, currency="pure", cap="3")
+    ledger.add_dataset("yearly", adjacency="add-remove")
+    ledger.set_budget("yearly", currency="pure", cap="1000")
+    ledger.set_budget("yearly", currency="pure", cap="3", every="year")
+    ledger.add_dataset("stream", adjacency="add-remove", blocks="day")
+    ledger.set_budget("stream", currency="pure", cap="2")
 
 
 # -- the worker --------------------------------------------------------------------------------------------------------
@@ -102,12 +124,12 @@ def entries(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def carry_out(ledger: Ledger, key: str, log: Log) -> None:
-    """Reserve a key and move it as far as its work says."""
+    """Reserve a key and move it as far as its work says. Between start and commit the data is read: that is logged."""
     asked = work(key)
     for move in ("reserve", *asked.moves):
-        log.write(intent=move, key=key)
+        token = secrets.token_hex(16)  # of this run: not known to one that is started after a kill
         try:
-            state = _ask(ledger, key, move, asked).state
+            state = _told(ledger, key, move, asked, token, log)
         except RefusedError as refusal:
             log.write(answer=move, key=key, refused=refusal.refused.reason.code)
             break
@@ -115,12 +137,27 @@ def carry_out(ledger: Ledger, key: str, log: Log) -> None:
             log.write(answer=move, key=key, error=f"{type(problem).__name__}: {problem}")
             break
         log.write(answer=move, key=key, state=state)
+        if move == "start":
+            log.write(entered=key)
+        elif move == "commit":
+            log.write(released=key)
     log.write(done=key)
 
 
-def _ask(ledger: Ledger, key: str, move: str, asked: Work) -> Reservation:
+def _told(ledger: Ledger, key: str, move: str, asked: Work, token: str, log: Log) -> str:
+    """The answer, asked for until there is one: with its token a run may ask again."""
+    while True:
+        log.write(intent=move, key=key)
+        try:
+            return _ask(ledger, key, move, asked, token).state
+        except (NoAnswer, LostReply):
+            log.write(unknown=move, key=key)
+            time.sleep(LOOK)
+
+
+def _ask(ledger: Ledger, key: str, move: str, asked: Work, token: str) -> Reservation:
     if move == "start":
-        return ledger.start(key, lease=asked.lease)
+        return ledger.start(key, lease=asked.lease, token=token)
     if move != "reserve":
         return ledger.commit(key) if move == "commit" else ledger.void(key)
     return ledger.reserve(
@@ -129,8 +166,17 @@ def _ask(ledger: Ledger, key: str, move: str, asked: Work) -> Reservation:
         cost=asked.cost,
         cost_delta=asked.cost_delta,
         analyst=asked.analyst,
+        blocks=asked.blocks,
         lease=asked.lease,
     )
+
+
+def _opened() -> Ledger:
+    while True:
+        try:
+            return Ledger()
+        except NoAnswer:  # the server is away
+            time.sleep(LOOK)
 
 
 def worker(number: int, home: Path) -> None:
@@ -138,7 +184,7 @@ def worker(number: int, home: Path) -> None:
     path, parent = home / f"log{number}", os.getppid()
     asked = {entry["key"]: None for entry in entries(path) if "intent" in entry}
     finished = {entry["done"] for entry in entries(path) if "done" in entry}
-    count, log, ledger = len(asked), Log(path), Ledger()
+    count, log, ledger = len(asked), Log(path), _opened()
     for key in [key for key in asked if key not in finished]:
         carry_out(ledger, key, log)
     while not (home / "stop").exists() and os.getppid() == parent:
@@ -199,8 +245,44 @@ def until(running: list[Running], total: int, victim: Running | None = None, own
     return True
 
 
-def torment(running: list[Running], total: int, kills: int, rng: random.Random) -> int:
-    """Kill workers at random, spread over the run; each has written something since it started. Returns how often."""
+class Troubles:
+    """What befalls PostgreSQL; nothing befalls SQLite but its processes."""
+
+    def __init__(self, server: Server, place: str, rng: random.Random) -> None:
+        self._server, self._place, self._rng = server, place, rng
+        self._next = 0
+
+    def strike(self) -> None:
+        """Each kind in turn."""
+        kinds = (self._ended, self._killed, self._restarted)
+        kinds[self._next % len(kinds)]()
+        self._next += 1
+
+    def _backends(self) -> list[int]:
+        query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        with psycopg.connect(self._place, autocommit=True) as connection:
+            return [row[0] for row in connection.execute(query).fetchall()]
+
+    def _ended(self) -> None:
+        found = self._backends()
+        with psycopg.connect(self._place, autocommit=True) as connection:
+            for pid in self._rng.sample(found, min(2, len(found))):
+                connection.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+    def _killed(self) -> None:
+        """The server ends all others too, and recovers from its log."""
+        found = self._backends()
+        if found:
+            os.kill(self._rng.choice(found), signal.SIGKILL)
+            self._server.await_recovery()
+
+    def _restarted(self) -> None:
+        self._server.restart(self._rng.choice([signal.SIGINT, signal.SIGQUIT]))
+
+
+def torment(running: list[Running], total: int, kills: int, troubles: Troubles | None, rng: random.Random) -> int:
+    """Kill workers at random, spread over the run; each has written something since it started. Returns how often.
+    After every second kill something befalls the server."""
     killed = 0
     for moment in range(kills):
         victim = rng.choice(running)
@@ -208,20 +290,30 @@ def torment(running: list[Running], total: int, kills: int, rng: random.Random) 
             return killed
         killed += victim.kill()
         victim.start()
+        if troubles is not None and moment % 2:
+            troubles.strike()
     until(running, total)
     return killed
 
 
-def hammer(place: str, home: Path, lines: int, processes: int, kills: int, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Size:
+    """How much of it."""
+
+    lines: int
+    processes: int
+    kills: int
+    seed: int
+
+
+def hammer(place: str, through: str, home: Path, size: Size, troubles: Troubles | None) -> dict[str, Any]:
     """Run the workers and kill them, until their logs have so many lines; then compare. Returns the summary."""
-    rng = random.Random(seed)
     ledger = Ledger.create(place)
     set_up(ledger)
     begun = time.monotonic()
-    running = [Running(number, home, place) for number in range(processes)]
-    problems: list[str] = []
+    running = [Running(number, home, through) for number in range(size.processes)]
     try:
-        killed = torment(running, lines, kills, rng)
+        killed = torment(running, size.lines, size.kills, troubles, random.Random(size.seed))
         took = time.monotonic() - begun
         (home / "stop").touch()
         for each in running:
@@ -230,105 +322,34 @@ def hammer(place: str, home: Path, lines: int, processes: int, kills: int, seed:
         for each in running:
             if each.process.poll() is None:
                 each.kill()
-    for each in running:
-        said = (home / f"errors{each.number}").read_text().strip()
-        if each.process.returncode != 0 or said:
-            problems.append(f"worker {each.number}: ended with {each.process.returncode} {said[-500:]}")
-    logs = [list(entries(home / f"log{number}")) for number in range(processes)]
+    problems = [problem for each in running for problem in _ended_badly(each)]
+    logs = [list(entries(home / f"log{each.number}")) for each in running]
     found, figures = compare(ledger, [entry for log in logs for entry in log])
     ledger.close()
-    if killed < kills:
-        problems.append(f"only {killed} of {kills} kills hit a running worker")
-    summary = {"place": place.split(":")[0] if "://" in place else "sqlite", "seconds": round(took, 1)}
-    rate = round(figures["events"] / took, 1)
+    if killed < size.kills:
+        problems.append(f"only {killed} of {size.kills} kills hit a running worker")
     return {
-        **summary,
-        "processes": processes,
+        "place": "sqlite" if troubles is None else "postgresql",
+        "seconds": round(took, 1),
+        "processes": size.processes,
         "kills": killed,
         **figures,
-        "events per second": rate,
+        "events per second": round(figures["events"] / took, 1),
         "problems": problems + found,
     }
 
 
-# -- the comparison ----------------------------------------------------------------------------------------------------
-
-
-def compare(ledger: Ledger, log: list[dict[str, Any]]) -> tuple[list[str], dict[str, Any]]:
-    """Problems, and figures, of a ledger against what its users were told."""
-    with ledger.store.reading() as cursor:
-        bodies = [json.loads(body) for _, _, body, _ in ledger.store.events(cursor)]
-        tables = ledger.store.everything(cursor)
-    problems = [f"error: {entry['error']}" for entry in log if "error" in entry]
-    problems += [f"tables: {text}" for text in exceeded(tables)]
-    problems += _promises(tables, log) + _once(bodies) + _entered(log) + _model(bodies, tables)
-    problems += [f"verify: {text}" for text in ledger.verify().problems]
-    refusals = Counter(entry["refused"] for entry in log if "refused" in entry)
-    asked, told = (sum(kind in entry for entry in log) for kind in ("intent", "answer"))
-    states = Counter(analysis.state for analysis in tables.analyses.values())
-    figures = {
-        "commands": asked,
-        "interrupted": asked - told,
-        "events": len(bodies),
-        "commits": states[COMMITTED],
-        "states": dict(sorted(states.items())),
-        "expired": sum("why" in body for body in bodies),
-        "refusals": sum(refusals.values()),
-        "reasons": dict(sorted(refusals.items())),
-    }
-    return problems, figures
-
-
-def _promises(tables: State, log: list[dict[str, Any]]) -> list[str]:
-    """What workers were told, and the ledger does not hold."""
-    problems = []
-    allowed = {COMMITTED: (COMMITTED,), VOIDED: (VOIDED,), STARTED: (STARTED, COMMITTED)}
-    accepted, asked, told = set(), Counter[str](), Counter[str]()
-    for entry in log:
-        asked[entry.get("key", "")] += entry.get("intent") == "reserve"
-        told[entry.get("key", "")] += entry.get("answer") == "reserve"
-        if "state" not in entry:
-            continue
-        key, state = entry["key"], entry["state"]
-        accepted.add(key)
-        found = tables.analyses.get(key)
-        if found is None:
-            problems.append(f"key {key!r}: was answered with {state} and is not in the ledger")
-        elif found.state not in allowed.get(state, (found.state,)):
-            problems.append(f"key {key!r}: was answered with {state} and is {found.state}")
-    for key in tables.analyses:
-        if key not in accepted and asked[key] <= told[key]:
-            problems.append(f"key {key!r}: is in the ledger, but was never asked for, or always refused")
-    return problems
-
-
-def _once(bodies: Iterable[dict[str, Any]]) -> list[str]:
-    """Keys that took effect twice."""
-    seen = Counter((body["kind"], body["key"]) for body in bodies if "key" in body)
-    return [f"key {key!r}: was {kind} {times} times" for (kind, key), times in seen.items() if times > 1]
-
-
-def _entered(log: Iterable[dict[str, Any]]) -> list[str]:
-    """Keys under which more than one caller was told to read the data."""
-    told = Counter(entry["key"] for entry in log if entry.get("answer") == "start" and "state" in entry)
-    return [f"key {key!r}: let {times} callers in" for key, times in told.items() if times > 1]
-
-
-def _model(bodies: Iterable[dict[str, Any]], tables: State) -> list[str]:
-    """The history, replayed event by event."""
-    state = State()
-    for number, body in enumerate(bodies, start=1):
-        apply(state, body)
-        over = exceeded(state)
-        if over:
-            return [f"replay, event {number}: {over[0]}"]
-    return [f"replay: {text}" for text in differences(state, tables)]
+def _ended_badly(worker: Running) -> list[str]:
+    said = (worker.home / f"errors{worker.number}").read_text().strip()
+    said = "\n".join(line for line in said.splitlines() if "error ignored" not in line)
+    if worker.process.returncode == 0 and not said:
+        return []
+    return [f"worker {worker.number}: ended with {worker.process.returncode} {said[-500:]}"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--place", choices=["sqlite", "postgresql"], default="sqlite")
-    parser.add_argument("--url", help="an empty PostgreSQL database; without it a server is started")
     parser.add_argument("--lines", type=int, default=150_000, help="of all logs, before the workers are stopped")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--kills", type=int, default=100)
@@ -340,17 +361,30 @@ def main() -> int:
         worker(given.worker, given.home)
         return 0
     home = Path(tempfile.mkdtemp(prefix="privloss-hammer-"))
-    server = Server() if given.place == "postgresql" and given.url is None else None
+    size = Size(given.lines, given.processes, given.kills, given.seed)
     try:
-        address = str(home / "privloss.db") if given.place == "sqlite" else given.url or server.fresh("hammer")  # type: ignore[union-attr]
-        summary = hammer(address, home, given.lines, given.processes, given.kills, given.seed)
+        if given.place == "sqlite":
+            place = str(home / "privloss.db")
+            summary = hammer(place, place, home, size, None)
+        else:
+            summary = _troubled(home, size)
     finally:
-        if server is not None:
-            server.stop()
         shutil.rmtree(home, ignore_errors=True)
     shown = summary["problems"][:20]
     print(json.dumps({**summary, "problems": len(summary["problems"]), "first problems": shown}, indent=2))
     return 1 if shown else 0
+
+
+def _troubled(home: Path, size: Size) -> dict[str, Any]:
+    server = Server()
+    try:
+        with Proxy(server.port, CUTS, size.seed) as proxy:
+            place = server.fresh("hammer")
+            troubles = Troubles(server, place, random.Random(size.seed))
+            found = hammer(place, proxy.through(place), home, size, troubles)
+            return {**found, "cut": proxy.cuts}
+    finally:
+        server.stop()
 
 
 if __name__ == "__main__":

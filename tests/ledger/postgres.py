@@ -59,14 +59,24 @@ class Server:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 self.port = free.getsockname()[1]
-            run = [str(place / "postgres"), "-D", str(data), "-p", str(self.port)]
-            run += ["-k", str(self.home), "-h", "127.0.0.1"]
-            self.process = subprocess.Popen(
-                run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=self.user, cwd=self.home
-            )
-            if self._answers():
+            self._run = [str(place / "postgres"), "-D", str(data), "-p", str(self.port)]
+            self._run += ["-k", str(self.home), "-h", "127.0.0.1"]
+            if self._start():
                 return
         raise RuntimeError("PostgreSQL did not start")
+
+    def _start(self) -> bool:
+        self.process = subprocess.Popen(
+            self._run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=self.user, cwd=self.home
+        )
+        return self._answers()
+
+    def restart(self, how: signal.Signals) -> None:
+        """End the server (SIGINT: in order; SIGQUIT: at once, as in a crash) and start it on the same port."""
+        self.process.send_signal(how)
+        self.process.wait()
+        if not self._start():
+            raise RuntimeError("PostgreSQL did not start again")
 
     def url(self, database: str = "postgres", password: str = PASSWORD) -> str:
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"
@@ -82,6 +92,11 @@ class Server:
             except psycopg.OperationalError:
                 time.sleep(0.05)
         return False
+
+    def await_recovery(self) -> None:
+        """After a backend was killed the server ends the others, and is away until it has read its log."""
+        if not self._answers():
+            raise RuntimeError("PostgreSQL did not recover")
 
     def fresh(self, name: str) -> str:
         """A new, empty database."""

@@ -107,6 +107,8 @@ class PostgresStore(Store):
             outcomes, events = self.decided(held, commands)
             if events:
                 changes = self.linked_changes(held, events)
+                for statement, _ in changes:
+                    self.boundary(statement)
                 self.boundary("COMMIT")
                 sent.append(True)
                 self._written(connection, changes, before)
