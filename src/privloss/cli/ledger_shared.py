@@ -94,7 +94,7 @@ def command(group: typer.Typer, name: str | None = None) -> Callable[[Callable[.
                 print("privloss: " + " ".join(str(problem).split()), file=sys.stderr)
                 raise typer.Exit(1) from None
 
-        group.command(name)(run)
+        group.command(name or function.__name__)(run)
         return function
 
     return register
