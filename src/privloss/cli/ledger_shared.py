@@ -22,7 +22,7 @@ app = typer.Typer(help="Budgets that survive crashes, races and people.", no_arg
 Db = Annotated[
     str | None,
     typer.Option(
-        "--db", help="A path, sqlite:///..., or postgresql://...  [default: $PRIVLOSS_LEDGER or ./privloss.db]"
+        "--db", help="A path, sqlite:///..., or postgresql://... (default: $PRIVLOSS_LEDGER or ./privloss.db)"
     ),
 ]
 Name = Annotated[str, typer.Argument(help="The dataset or group.")]
@@ -34,7 +34,7 @@ Blocks = Annotated[
     typer.Option("--blocks", help="The blocks that are read: one, or FIRST..LAST; may be given several times."),
 ]
 Actor = Annotated[
-    str | None, typer.Option("--actor", help="Who gives this command.  [default: $PRIVLOSS_ACTOR or your user name]")
+    str | None, typer.Option("--actor", help="Who gives this command (default: $PRIVLOSS_ACTOR or your user name).")
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it stands in the history.")]
 
