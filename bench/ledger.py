@@ -22,18 +22,19 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tests.ledger.postgres import Server
 
 from privloss.ledger import maintenance
+from privloss.ledger.commands import Command, Move, Reserve
 from privloss.ledger.ledger import Ledger
-from privloss.ledger.stores.base import INSERT_EVENT
-from privloss.ledger.stores.rows import canonical, chain
+from privloss.ledger.state import COMMITTED, STARTED
 
 COST = "1e-6"
-SLICES = 4
+SLICES, BATCH = 4, 400
 Ask = Callable[[int, int], object]  # of a client, a number
 
 
@@ -182,52 +183,15 @@ def throughput(home: Path, server: Server, seconds: float) -> list[tuple[str, fl
 
 
 def aged(path: Path, events: int) -> None:
-    """A ledger with a long history: three events for each committed key, written as they would have been."""
+    """A ledger with a long history: three events for each committed key, many keys in one transaction."""
     ledger = made(str(path), 1)
-    store, now = ledger.store, time.time()
-    with store.transaction() as cursor:
-        seq, previous = store.ends(cursor)["d0"]
-        rows: list[tuple[Any, ...]] = []
-        analyses = []
-        for key in (f"old {i}" for i in range((events - seq) // 3)):
-            charges, on = {"d0": {"epsilon": "0.000001"}}, {"d0": [""]}
-            held = {"kind": "reserved", "key": key, "request": key, "analyst": "", "lease": now + 3600, "on": on}
-            moved = {"key": key, "accounts": ["d0"], "at": now}
-            for event in (
-                {**held, **moved, "charges": charges, "datasets": ["d0"]},
-                {**moved, "kind": "started"},
-                {**moved, "kind": "committed"},
-            ):
-                body = canonical(event)
-                seq, link = seq + 1, chain(previous, body)
-                rows.append(("d0", seq, previous, body, link))
-                previous = link
-            analyses.append((key, key, "", "COMMITTED", now + 3600, canonical(charges), canonical(on), ""))
-        cursor.executemany(INSERT_EVENT, rows)
-        cursor.executemany("INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)", analyses)
-        account = store.account(cursor, "d0")
-        assert account is not None
-        account.used = True
-        account.add("", {"epsilon": len(analyses) * _cost()}, 0, 1)
-        _write(store, cursor, account, (seq, previous))
+    charges = {"d0": {"epsilon": Fraction(COST)}}
+    for first in range(0, (events - 3) // 3, BATCH):
+        keys = [f"old {number}" for number in range(first, min(first + BATCH, (events - 3) // 3))]
+        commands: list[Command] = [Reserve(key, key, charges, None, "", 3600.0) for key in keys]
+        commands += [Move(to, key) for to in (STARTED, COMMITTED) for key in keys]
+        ledger.store.run_all(commands)
     ledger.close()
-
-
-def _cost() -> Any:
-    from fractions import Fraction
-
-    return Fraction(1, 10**6)
-
-
-def _write(store: Any, cursor: Any, account: Any, end: tuple[int, str]) -> None:
-    from privloss.ledger.state import State
-    from privloss.ledger.stores.base import Loaded
-
-    held = Loaded(0.0, State({account.name: account}), {account.name: end})
-    held.before[account.name] = ()
-    held.balances = {(account.name, "", "epsilon"): ()}
-    account.changed = True
-    store.flush(cursor, list(store.changes(held, [account.name])))
 
 
 def timed(path: Path, what: str) -> tuple[float, float]:

@@ -185,6 +185,9 @@ def _unfit_beneath(account: Account, budget: Filter) -> Refused | None:
         return Refused(Refusal.NO_BUDGET, f"dataset {account.name!r} has no budget; set that first")
     if not set(budget.caps) <= set(above.caps) or budget.name != above.name:
         return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {above.name}")
+    if not budget.caps:  # Renyi DP: it would hold nowhere
+        text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
+        return Refused(Refusal.CURRENCY, f"{text} ({', '.join(above.caps)})")
     if any(size > above.caps[part] for part, size in budget.caps.items()):
         return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
     return None
@@ -203,7 +206,8 @@ def _reserve(command: Reserve, state: State, now: float) -> Decision:
     accounts = [state.accounts[name] for name in sorted(command.charges)]
     if known is not None:
         return _again(known, command, accounts)
-    if with_groups({name: command.charges[name] for name in asked}, state) != command.charges:
+    own = {name: command.charges[name] for name in asked}
+    if with_groups(own, state) != command.charges and not any(state.accounts[name].group for name in own):
         return Refused(Refusal.STALE, "the groups above its datasets have changed")
     refused = _any_frozen(accounts) or _no_room(accounts, command, now)
     if refused is not None:

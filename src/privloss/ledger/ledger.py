@@ -18,7 +18,6 @@ import functools
 import getpass
 import os
 import secrets
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -73,8 +72,9 @@ class Ledger:
         self.actor = names.name("actor", actor if actor is not None else _actor())
         self.store = store if store is not None else open_store(place, create=False, group=group)
         self.clock = clock
-        self._known: dict[str, Account] = {}  # settings as they were last seen; every command checks them again
-        self._door = threading.Lock()
+        # settings as they were last seen; every command checks them again. Replaced, never changed: a lock might be
+        # held for ever in a forked child
+        self._known: dict[str, Account] = {}
 
     @classmethod
     def create(
@@ -221,6 +221,7 @@ class Ledger:
             found = self._settings(asked.datasets)
             charges, read = asked.charges(found), asked.block_names(found)
             every = tuple({e for each in charges if each in found.accounts and (e := found.accounts[each].every)})
+            plan_body, datasets_named = asked.body, asked.datasets
             command = Reserve(
                 name,
                 digest,
@@ -228,18 +229,17 @@ class Ledger:
                 asked.adjacency,
                 owner,
                 seconds,
-                asked.datasets,
+                datasets_named,
                 read,
                 every,
-                asked.body,
+                plan_body,
                 text,
                 note,
             )
             outcome = self._tried(command)
             if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:
                 break
-            with self._door:
-                self._known = {}
+            self._known = {}
         return Reservation.of(name, accepted(outcome))
 
     def start(self, key: str, lease: float | None = None, *, token: str | None = None, reason: str = "") -> Reservation:
@@ -320,8 +320,7 @@ class Ledger:
 
     def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
         """The events that concern a dataset, oldest first. Of them, if asked: the `last` so many, those of an
-        `analyst`, of one `kind` or `key`, of keys that stand at `state` now, from `since` on, before `until` (seconds
-        since the epoch)."""
+        `analyst`, of one `kind` or `key`, from `since` on, before `until` (seconds since the epoch)."""
         self._dataset(name)
         with self.store.reading() as cursor:
             return views.history(self.store, cursor, name, views.Wanted(**wanted))
@@ -368,12 +367,9 @@ class Ledger:
         """Settings of accounts and of the groups above them, as they were last seen."""
         known = self._known
         if not all(name in known for name in wanted):
-            fresh = settings(self.store, wanted).accounts
-            with self._door:  # a dictionary that others read is not changed, but replaced
-                usable = {name: account for name, account in fresh.items() if account.filter is not None}
-                self._known = {**self._known, **usable}
-            known = {**known, **fresh}
-        return State(known)
+            known = known | settings(self.store, wanted).accounts
+            self._known = {name: account for name, account in known.items() if account.filter is not None}
+        return State(dict(known))
 
     def _dataset(self, name: str) -> Account:
         with self.store.reading() as cursor:

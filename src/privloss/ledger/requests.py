@@ -41,6 +41,8 @@ class Request:
             raise InvalidInput(f"datasets = {names!r}: must be one or several different names.")
         if (plan is None) == (cost is None):
             raise InvalidInput(f"plan = {plan!r}, cost = {cost!r}: give exactly one of them.")
+        if not isinstance(blocks, (str, list, tuple, type(None))):
+            raise InvalidInput(f"blocks = {blocks!r}: must be a range first..last, or a list of them.")
         checked = tuple(sorted(name("dataset", each) for each in names))
         return cls(checked, _plan(plan), cost, cost_delta, blocks)
 

@@ -102,9 +102,7 @@ class Account:
         budget = self.budget_of(owner)
         for component, amount in parts.items():
             balance = self.balances.get((owner, component))
-            if balance is None:
-                if budget is not None and component not in budget.caps:
-                    continue  # a quota in Renyi DP may hold at fewer orders than its budget
+            if balance is None:  # where a quota in Renyi DP has no cap it counts all the same: it may get one
                 cap = None if budget is None else budget.limit(component)
                 balance = self.balances[(owner, component)] = Balance(cap)
             balance.reserved += reserved * amount
@@ -243,10 +241,11 @@ def _budget(account: Account, event: Event) -> None:
         account.quotas[owner] = made
     else:
         account.filter = made
-    if not (owner == EVERYONE and account.blocks):
+    if owner == EVERYONE:  # before the first spend: nothing is lost
         stale = [key for key in account.balances if key[0] == owner and key[1] not in made.caps]
         for old in stale:
             del account.balances[old]
+    if owner != EVERYONE or not account.blocks:
         account.recap(owner)
 
 
