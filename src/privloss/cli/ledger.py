@@ -140,3 +140,11 @@ def void(key: Key, reason: Reason = "", actor: Actor = None, db: Db = None, as_j
     """Give back a reservation that was not started."""
     with opened(db, actor) as ledger:
         _moved(ledger.void(key, reason=reason), as_json)
+
+
+# the order of the help: first what most people came for
+_ORDER = (
+    "init", "quote", "reserve", "start", "commit", "void", "list", "status", "history", "odometer", "freeze",
+    "unfreeze", "verify", "doctor", "export", "backup", "restore", "roles",
+)  # fmt: skip
+app.registered_commands.sort(key=lambda each: _ORDER.index(str(each.name)))

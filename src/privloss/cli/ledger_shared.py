@@ -22,7 +22,7 @@ app = typer.Typer(help="Budgets that survive crashes, races and people.", no_arg
 Db = Annotated[
     str | None,
     typer.Option(
-        "--db", help="A path, sqlite:///..., or postgresql://...  [default: $PRIVLOSS_LEDGER or ./privloss.db]"
+        "--db", help="A path, sqlite:///..., or postgresql://... (default: $PRIVLOSS_LEDGER or ./privloss.db)"
     ),
 ]
 Name = Annotated[str, typer.Argument(help="The dataset or group.")]
@@ -34,7 +34,7 @@ Blocks = Annotated[
     typer.Option("--blocks", help="The blocks that are read: one, or FIRST..LAST; may be given several times."),
 ]
 Actor = Annotated[
-    str | None, typer.Option("--actor", help="Who gives this command.  [default: $PRIVLOSS_ACTOR or your user name]")
+    str | None, typer.Option("--actor", help="Who gives this command (default: $PRIVLOSS_ACTOR or your user name).")
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it stands in the history.")]
 
@@ -94,7 +94,7 @@ def command(group: typer.Typer, name: str | None = None) -> Callable[[Callable[.
                 print("privloss: " + " ".join(str(problem).split()), file=sys.stderr)
                 raise typer.Exit(1) from None
 
-        group.command(name)(run)
+        group.command(name or function.__name__)(run)
         return function
 
     return register

@@ -320,7 +320,8 @@ class Ledger:
 
     def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
         """The events that concern a dataset, oldest first. Of them, if asked: the `last` so many, those of an
-        `analyst`, of one `kind` or `key`, from `since` on, before `until` (seconds since the epoch)."""
+        `analyst`, of one `kind` or `key`, of keys that stand at `state` now, from `since` on, before `until` (seconds
+        since the epoch)."""
         self._dataset(name)
         with self.store.reading() as cursor:
             return views.history(self.store, cursor, name, views.Wanted(**wanted))

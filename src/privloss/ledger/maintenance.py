@@ -27,6 +27,7 @@ from privloss.ledger.stores.schema import VERSION, open_chains
 from privloss.ledger.verify import Step, length, verify, watched
 
 _BATCH = 1000
+_LATE = "SELECT DISTINCT key FROM open_lease WHERE lease < ? ORDER BY key LIMIT 6"
 
 
 def backup(ledger: Ledger, path: str | Path, step: Step | None = None) -> int:
@@ -118,7 +119,7 @@ def doctor(ledger: Ledger) -> list[dict[str, Any]]:
         version = store.version(cursor)
         query = "SELECT name FROM dataset WHERE frozen <> 0 ORDER BY name"
         frozen = [row[0] for row in store.execute(cursor, query).fetchall()]
-        late = store.execute(cursor, "SELECT key FROM open_lease WHERE lease < ? LIMIT 6", [ledger.now()]).fetchall()
+        late = store.execute(cursor, _LATE, [ledger.now()]).fetchall()
     thaw = f"frozen: {', '.join(frozen)}; privloss ledger unfreeze NAME"
     found = [
         Finding("schema", version == VERSION, f"version {version}"),

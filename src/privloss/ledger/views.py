@@ -27,8 +27,10 @@ def shown(parts: Mapping[str, Fraction]) -> dict[str, str]:
 
 
 def order(component: str) -> tuple[float, str]:
-    """Sorts components: orders of Renyi divergence as numbers."""
-    return (float(component.split()[1]), "") if component.startswith("order ") else (0.0, component)
+    """Sorts components: orders of Renyi divergence as numbers, delta last."""
+    if component.startswith("order "):
+        return float(component.split()[1]), ""
+    return float(component == "delta"), component
 
 
 def one(parts: Mapping[str, Any]) -> Any:
