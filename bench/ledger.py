@@ -24,7 +24,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from tests.ledger.postgres import Server
 
