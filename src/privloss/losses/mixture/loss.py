@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 
 from privloss.losses.base import Concentration, PrivacyLoss, columns
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.density.profile import sampled_hockey_stick
-from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_range, quick_step
+from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_range
 from privloss.losses.mixture.rare import RareLosses
-from privloss.losses.mixture.sums import Mean, Nodes, means, read
+from privloss.losses.mixture.search import SearchNodes
+from privloss.losses.mixture.sums import Mean, means, read
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_down, padded_up, raised
@@ -46,6 +47,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     flipped: bool = False
     trim: Real | None = None  # outcomes y > trim are left out (P against Q); see `trimmed`
     log_beyond: Real | None = None  # log of upper bounds on P[y > trim] for one step
+    _searched: dict[int, SearchNodes] = field(default_factory=dict, repr=False)  # by the log of the largest tilt
 
     @classmethod
     def one(cls, rate: float, sigma: float) -> GaussianMixtureLoss:
@@ -53,7 +55,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return cls(np.array([rate]), np.array([sigma]), np.ones(1))
 
     def times(self, count: int) -> GaussianMixtureLoss:
-        return replace(self, count=count * self.count)
+        return GaussianMixtureLoss(self.rate, self.sigma, count * self.count, self.flipped, self.trim, self.log_beyond)
 
     @classmethod
     def merged(cls, parts: Sequence[GaussianMixtureLoss]) -> Sequence[GaussianMixtureLoss]:
@@ -99,7 +101,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     @property
     def log_lost(self) -> float:
         """log of an upper bound on the probability that some outcome was left out."""
-        return -np.inf if self.log_beyond is None else float(logsumexp(self.log_beyond + np.log(self.count)))
+        return -np.inf if self.log_beyond is None else float(np.logaddexp.reduce(self.log_beyond + np.log(self.count)))
 
     def trimmed(self, c: float, log_delta: float) -> GaussianMixtureLoss:
         """The same without outcomes far rarer than delta, where e^(cZ) would make them the only ones that count.
@@ -146,7 +148,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return np.asarray(np.maximum(-self.sigma * ndtri_exp(np.minimum(log_p, -1.0)), 1 - self.sigma * ndtri_exp(hit)))
 
     def cut_at(self, trim: Real) -> GaussianMixtureLoss:
-        return replace(self, trim=trim, log_beyond=self._log_beyond(trim))
+        return GaussianMixtureLoss(self.rate, self.sigma, self.count, self.flipped, trim, self._log_beyond(trim))
 
     @property
     def tilt_limit(self) -> float:
@@ -204,12 +206,10 @@ class GaussianMixtureLoss(PrivacyLoss):
         mean = self._mean
         if c == 0:
             return 0.0, float(self.count @ mean.value), float(self.count @ mean.variance)
-        rows = self.rows(c)
-        low, high = quick_range(rows)
-        size = int(np.max((high - low) / quick_step(rows))) + 2
-        if size * len(self.rate) > _CHUNK:
-            raise TooExpensive(f"{size} quadrature nodes")
-        k, k1, k2 = Nodes.at(rows, low, (high - low) / (size - 1), size).moments(rows.c, mean.value)
+        reach = 0 if self.trim is not None else math.ceil(math.log2(c))  # a trim ends all nodes
+        if reach not in self._searched:
+            self._searched[reach] = SearchNodes.up_to(self.rows(2.0**reach if self.trim is None else c))
+        k, k1, k2 = self._searched[reach].moments(c, mean.value)
         return float(self.count @ k), float(self.count @ k1), float(self.count @ k2)
 
     def log_mgf_upper(self, c: Real) -> Real:
@@ -349,7 +349,7 @@ class _Vertical:
 
 def _log_some(log_each: Real, count: Real) -> float:
     """log of 1 - prod (1 - p)^count, to a relative 1e-9; the sum of count * p where that is tiny."""
-    total = float(logsumexp(log_each + np.log(count)))
+    total = float(np.logaddexp.reduce(log_each + np.log(count)))
     if total < -25.0:
         return total
     with np.errstate(divide="ignore"):

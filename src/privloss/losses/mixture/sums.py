@@ -107,24 +107,6 @@ class Nodes:
             log_phi = log_phi + 0.5 * theta * lift[:, None] - 1j * y * theta
         return cls(log_phi, -log_r, slack) if rows.flipped else cls(log_phi + log_r, log_r, slack)
 
-    def moments(self, c: Real, mean: Real) -> tuple[Real, Real, Real]:
-        """K, K', K'' at the real points c (one per row) to a few digits, for nodes on the real axis."""
-        z, log_weight = np.real(self.z), np.real(self.log_weight)
-        cz = c[:, None] * z
-        exponent = log_weight + cz
-        scale = np.maximum(exponent.max(axis=1, keepdims=True) - 300.0, 0.0)
-        tilted, weight = np.exp(exponent - scale), np.exp(log_weight)
-        total = tilted.sum(axis=1)
-        tilted_z = tilted * z
-        if np.any(scale > 0):
-            k1 = tilted_z.sum(axis=1) / total
-            return scale[:, 0] + np.log(total), k1, (tilted_z * z).sum(axis=1) / total - k1 * k1
-        small = np.abs(cz) < 0.25
-        rise = np.where(small, weight * np.expm1(np.where(small, cz, 0.0)), tilted - weight)
-        m1 = (rise - weight * cz).sum(axis=1) + c * mean
-        k1 = ((rise * z).sum(axis=1) + mean) / (1 + m1)
-        return np.log1p(m1), k1, (tilted_z * z).sum(axis=1) / (1 + m1) - k1 * k1
-
 
 def read(rows: Members, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Real]:
     """log|M|, arg M and the error e (|exact/computed - 1| <= expm1(e)) at equally spaced t >= 0; (rows, len(t))."""
