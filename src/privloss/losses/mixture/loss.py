@@ -20,7 +20,7 @@ from privloss.losses.density.profile import sampled_hockey_stick
 from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_range
 from privloss.losses.mixture.rare import RareLosses
 from privloss.losses.mixture.search import SearchNodes
-from privloss.losses.mixture.sums import Mean, means, read
+from privloss.losses.mixture.sums import Mean, means, read, tiled, upper
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_down, padded_up, raised
@@ -217,22 +217,21 @@ class GaussianMixtureLoss(PrivacyLoss):
 
     def rows_upper(self, c: Real) -> Real:
         """Upper bounds on count * K, shape (len(c), bundle)."""
-        n = len(self.rate)
-        times = np.tile(self.count, len(c))
+        n, most = len(self.rate), len(c)
+        times = tiled(self.count, most)
         rows = Members(
-            np.tile(self.rate, len(c)),
-            np.tile(self.sigma, len(c)),
+            tiled(self.rate, most),
+            tiled(self.sigma, most),
             np.repeat(c, n),
             self.flipped,
-            None if self.trim is None else np.tile(self.trim, len(c)),
-            None if self.log_beyond is None else np.tile(self.log_beyond, len(c)),
+            None if self.trim is None else tiled(self.trim, most),
+            None if self.log_beyond is None else tiled(self.log_beyond, most),
         )
         grid = majorant(rows).grid(0.0, np.log(1e-8 / times), False)
         if grid.size * len(times) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes for each of {len(times)} points")
-        k, _, err = read(rows, grid, self._mean.tiled(len(c)), np.zeros(1))
-        each = raised(times * (k[:, 0] + err[:, 0]), 16, times * np.abs(k[:, 0]))
-        return np.asarray(each.reshape(len(c), n))
+        each = times * upper(rows, grid, self._mean.tiled(most))
+        return np.asarray(raised(each, 16, np.abs(each)).reshape(most, n))
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
         """The smaller of two bounds: E_Q[r^(c+1)] <= (1 - q + q e^(c/2sigma^2))^(c+1) (Prop. rdp_subsampling_jensen;

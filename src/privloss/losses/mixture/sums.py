@@ -25,13 +25,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from privloss.losses.mixture.grid import Grid, Members, majorant, mean_grid
-from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.numerics.floats import UNIT, Complex, Real, raised
 from privloss.numerics.stable import log1p_polar, product, x_minus_log1p
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _DEGREE = 20  # of the polynomial for |zZ| < 1; 2/21! < 1e-19 of the leading term is left out
 _FACTORIALS = np.cumprod(np.arange(1.0, _DEGREE + 1))[1:]  # 2!, 3!, ...
 _PROBABILITY = 4e-12  # relative error of a normal probability of e^-1; its exponent is off by as much of itself
+_TAME = 300.0  # log of what fits into doubles with room to spare
+_AXIS = np.zeros(1)
 _LEAST = -650.0  # log of a probability that is surely no denormal number
 
 
@@ -47,7 +49,12 @@ class Mean:
         return Mean(self.value[at], self.error[at], self.variance[at])
 
     def tiled(self, times: int) -> Mean:
-        return Mean(np.tile(self.value, times), np.tile(self.error, times), np.tile(self.variance, times))
+        return Mean(tiled(self.value, times), tiled(self.error, times), tiled(self.variance, times))
+
+
+def tiled(values: Real, times: int) -> Real:
+    """So many copies end to end."""
+    return np.concatenate([values] * times)
 
 
 def means(rows: Members, log_goal: Real) -> tuple[Mean, Mean]:
@@ -132,6 +139,36 @@ def read(rows: Members, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Re
     k_re = np.maximum(k_re, -600.0)  # an exact zero must not hide its error
     log_error = np.logaddexp(grid.log_error(rows, t), _log_rounding(rows, t, mean, light, heavy, scale))
     return k_re, -k_im if rows.flipped else k_im, _relative(_with_trim(rows, t, log_error), k_re)
+
+
+def upper(rows: Members, grid: Grid, mean: Mean) -> Real:
+    """Upper bounds on K at c > 0 of each row, a sum of terms that are all >= 0: weight (e^u - 1 - u), u = cZ.
+
+    Rounding: |e^u - 1 - u| <= u^2/2 max(1, e^u) carries the roundings of its weight; |e^u - 1| <= |u| max(1, e^u) bounds
+    what e^u - 1 and its difference to u lose (16 with the products), and what u being off costs: by 8 of itself, and by
+    c p (|y| + 1)/sigma^2, p = q e^s/r <= q + max(x, 0), for those of its node.
+    """
+    q, c, sigma = rows.q[:, None], rows.c[:, None], rows.sigma[:, None]
+    y = grid.start[:, None] + grid.step[:, None] * np.arange(grid.size)
+    _, x, log_r = rows.log_ratio(y)
+    squared = (y / sigma) ** 2
+    log_weight = (np.log(grid.step / rows.sigma) - _LOG_SQRT_2PI)[:, None] - 0.5 * squared
+    log_weight, u = (log_weight, -c * log_r) if rows.flipped else (log_weight + log_r, c * log_r)
+    if u.max() > _TAME:
+        k, _, err = read(rows, grid, mean, np.zeros(1))
+        return np.asarray(k[:, 0] + err[:, 0])
+    weight, grown, size = np.exp(log_weight), np.expm1(u), np.abs(u)
+    most = weight * size * (1 + np.maximum(grown, 0.0))
+    slack = (96 + grid.size) + 2 * squared + (4 + 4 / c) * size
+    off = 16 + 8 * size + 4 * c * np.minimum(q + np.maximum(x, 0.0), 1.0) * (np.abs(y) + 1) / sigma**2
+    drawn = rows.c * mean.value
+    whole = (weight * (grown - u)).sum(axis=1) + drawn
+    rounding = UNIT * ((most * (0.5 * size * slack + off)).sum(axis=1) + 8 * (whole + np.abs(drawn)))
+    if rows.trim is not None:
+        whole = whole - np.real(_beyond_trim(rows, c))[:, 0]
+    k = np.log1p(whole + (rounding + rows.c * mean.error))
+    log_error = _with_trim(rows, _AXIS, grid.log_error(rows, _AXIS))[:, 0]
+    return np.asarray(raised(k, 8, np.abs(k)) + raised(_relative(log_error, k), 8))
 
 
 def _with_trim(rows: Members, t: Real, log_error: Real) -> Real:
