@@ -17,6 +17,7 @@ from scipy.special import log_ndtr, ndtri_exp
 from privloss.losses.base import Concentration, PrivacyLoss, columns
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.density.profile import sampled_hockey_stick
+from privloss.losses.mixture.explicit import explicit_grid
 from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_range
 from privloss.losses.mixture.rare import RareLosses
 from privloss.losses.mixture.search import SearchNodes
@@ -227,7 +228,8 @@ class GaussianMixtureLoss(PrivacyLoss):
             None if self.trim is None else tiled(self.trim, most),
             None if self.log_beyond is None else tiled(self.log_beyond, most),
         )
-        grid = majorant(rows).grid(0.0, np.log(1e-8 / times), False)
+        log_goal = np.log(1e-8 / times)
+        grid = explicit_grid(rows, 0.0, log_goal, False) or majorant(rows).grid(0.0, log_goal, False)
         if grid.size * len(times) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes for each of {len(times)} points")
         each = times * upper(rows, grid, self._mean.tiled(most))
@@ -331,7 +333,8 @@ class _Vertical:
         loss, c, n = self.loss, self.c, len(self.loss.rate)
         log_goal = np.log(goal / n) - np.log(loss.count)
         lifted = float(t[-1]) * np.pi / 2 > _LIFT_FROM and c > 0
-        grid = self._majorant.grid(float(t[-1]), log_goal, lifted)
+        height = float(t[-1])
+        grid = explicit_grid(loss.rows(c), height, log_goal, lifted) or self._majorant.grid(height, log_goal, lifted)
         if grid.size * n * len(t) > _MAX_WORK / (3 if len(t) > _LONG_LINE else 1):
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")
         charge(grid.size * n * (2 * math.sqrt(len(t)) + len(t) / 20))

@@ -24,7 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from privloss.losses.mixture.grid import Grid, Members, majorant, mean_grid
+from privloss.losses.mixture.explicit import mean_grid
+from privloss.losses.mixture.grid import Grid, Members, majorant
 from privloss.numerics.floats import UNIT, Complex, Real, raised
 from privloss.numerics.stable import log1p_polar, product, x_minus_log1p
 
@@ -144,9 +145,9 @@ def read(rows: Members, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Re
 def upper(rows: Members, grid: Grid, mean: Mean) -> Real:
     """Upper bounds on K at c > 0 of each row, a sum of terms that are all >= 0: weight (e^u - 1 - u), u = cZ.
 
-    Rounding: |e^u - 1 - u| <= u^2/2 max(1, e^u) carries the roundings of its weight; |e^u - 1| <= |u| max(1, e^u) bounds
-    what e^u - 1 and its difference to u lose (16 with the products), and what u being off costs: by 8 of itself, and by
-    c p (|y| + 1)/sigma^2, p = q e^s/r <= q + max(x, 0), for those of its node.
+    Rounding: |e^u - 1 - u| <= u^2/2 max(1, e^u) carries the roundings of its weight; |e^u - 1| <= |u| max(1, e^u)
+    bounds what e^u - 1 and its difference to u lose (16 with the products), and what u being off costs: by 8 of itself,
+    and by c p (|y| + 1)/sigma^2, p = q e^s/r <= q + max(x, 0), for those of its node.
     """
     q, c, sigma = rows.q[:, None], rows.c[:, None], rows.sigma[:, None]
     y = grid.start[:, None] + grid.step[:, None] * np.arange(grid.size)
@@ -165,7 +166,7 @@ def upper(rows: Members, grid: Grid, mean: Mean) -> Real:
     whole = (weight * (grown - u)).sum(axis=1) + drawn
     rounding = UNIT * ((most * (0.5 * size * slack + off)).sum(axis=1) + 8 * (whole + np.abs(drawn)))
     if rows.trim is not None:
-        whole = whole - np.real(_beyond_trim(rows, c))[:, 0]
+        whole = whole - np.real(_beyond_trim(rows, c + 0j))[:, 0]
     k = np.log1p(whole + (rounding + rows.c * mean.error))
     log_error = _with_trim(rows, _AXIS, grid.log_error(rows, _AXIS))[:, 0]
     return np.asarray(raised(k, 8, np.abs(k)) + raised(_relative(log_error, k), 8))
@@ -181,10 +182,10 @@ def _with_trim(rows: Members, t: Real, log_error: Real) -> Real:
     return np.asarray(np.logaddexp(log_error, beyond + np.log(2 + np.hypot(rows.c[:, None], t))))
 
 
-def _beyond_trim(rows: Members, point: Complex) -> Complex | float:
+def _beyond_trim(rows: Members, point: Complex) -> Complex:
     """Q[y > trim] + w (P - Q)[y > trim] with w = z + 1, which trimmed rows do not have (`grid.py`)."""
     if rows.trim is None:
-        return 0.0
+        return np.zeros_like(point)
     plain, shifted = ndtr(-rows.trim / rows.sigma), ndtr((1 - rows.trim) / rows.sigma)
     return np.asarray(plain[:, None] + (1 + point) * (rows.q * (shifted - plain))[:, None])
 
