@@ -74,7 +74,7 @@ def test_what_lies_beyond_the_last_node(q: float, sigma: float, c: float) -> Non
         found = right_end(rows, np.array([2 + 3 * sigma]), log_unit, np.array([goal]))
         if found is None:
             continue
-        y = float(found[0][0]) + sigma * np.arange(1, 60)
+        y = float(found[0][0]) + sigma * np.arange(1, 25)
         outside = sigma * float(_majorant(q, sigma, c, False, y).sum())
         assert math.log(outside + 1e-300) <= found[1][0] + math.log(4.0)
         assert found[1][0] <= max(goal, 5.0)

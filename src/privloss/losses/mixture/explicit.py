@@ -10,9 +10,9 @@ X phi is q^2 times e^(1/sigma^2) N(2, sigma^2) + N(0, sigma^2), so the integral 
 
 *Tails.* Left of the nodes s < 0: X <= 2q^2 and S is at most 2 or as above. Right of them, for Q against P and the mean,
 X phi is as above. For P against Q, from any y >= 1/2 on r e^-s falls and r >= 1, so phi g <= 4 q^2 (r e^-s)^(c-1)
-e^((c+1)s) phi with the bracket at the last node: a normal density around c + 1 of mass e^(c(c+1)/2sigma^2), all of which
-may lie there, or what is beyond so many sigma. Beyond x sigma a normal density has a mass of at most e^(-x^2/2)/2, and
-nodes of a step <= sigma sum to at most e^(-x^2/2); where all of it may lie there, to at most 1.4 times its mass.
+e^((c+1)s) phi with the bracket at the last node: a normal density around c + 1 of mass e^(c(c+1)/2sigma^2), which may
+all lie there, or what is beyond so many sigma of it. Beyond x sigma a normal density has a mass of e^(-x^2/2)/2 at
+most, and nodes of a step <= sigma sum to at most e^(-x^2/2); where all of it may lie there, to 1.4 times its mass.
 """
 
 from __future__ import annotations
