@@ -29,7 +29,6 @@ _LEAST_SIGMA = 0.3
 _MOST = 20.0  # log of what closed bounds may add to the integral: beyond, cells are sharper
 _TAME = 600.0  # whose exponential is a double
 _FURTHEST = 16.0  # standard deviations up to the peak of large losses beyond which cells need fewer nodes
-_SPARE = 2.0  # nats beyond what is asked for: they cost few nodes
 _DIGITS = math.log(1e-8)  # of M - 1, which are always worth having
 
 
@@ -54,7 +53,7 @@ def explicit_grid(rows: Members, t_max: float, log_goal: Real, lifted: bool) -> 
     half_zz1 = 0.5 * np.log(np.maximum(0.25 * (c * c + squared) * ((c + 1) ** 2 + squared), 1e-300))
     # M(c) - 1 is about c(c+1)/2 Var[x]
     about = np.log(np.maximum(0.5 * c * (c + 1) * np.expm1(inverse), 1e-300)) + 2 * np.log(q)
-    need = np.maximum(half_zz1 + log_all - np.minimum(log_goal, about + _DIGITS), 5.0) + _SPARE
+    need = np.maximum(half_zz1 + log_all - np.minimum(log_goal, about + _DIGITS), 5.0)
     theta, penalty, on_nodes = strip(rows, need, lifted)
     reach = np.sqrt(2 * (need + on_nodes)) + 1.0
     high, log_right = 2 + reach * sigma, log_all - 0.5 * reach**2
