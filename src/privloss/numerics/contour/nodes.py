@@ -54,7 +54,7 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float, may_blu
     def missing(wish: float) -> Callable[[float, float], float]:
         return lambda t, decay: decay + wish - share - math.log(math.pi * t)
 
-    guess = math.sqrt(4.0 * (finest - share) / saddle.curvature)
+    guess = math.sqrt(2.6 * (finest - share) / saddle.curvature)
     cut = None
     if guess < 2 * _CHEAP * step:
         cut = find_cut(vertical, missing(finest), step, last, guess, _CHEAP)
