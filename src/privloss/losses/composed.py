@@ -165,6 +165,8 @@ class ComposedLoss(PrivacyLoss):
 
     @property
     def log_lost(self) -> float:
+        if len(self.parts) == 1:
+            return self.parts[0].log_lost
         return float(np.logaddexp.reduce([p.log_lost for p in self.parts]))
 
     @property
@@ -209,10 +211,14 @@ class ComposedLoss(PrivacyLoss):
         return _Vertical(tuple(p.vertical(c) for p in self.parts))
 
     def moments(self, c: float) -> tuple[float, float, float]:
+        if len(self.parts) == 1:
+            return self.parts[0].moments(c)
         each = [p.moments(c) for p in self.parts]
         return sum(m[0] for m in each), sum(m[1] for m in each), sum(m[2] for m in each)
 
     def log_mgf_upper(self, c: Real) -> Real:
+        if len(self.parts) == 1:
+            return self.parts[0].log_mgf_upper(c)
         each = np.array([p.log_mgf_upper(c) for p in self.parts])
         return np.asarray(raised(each.sum(axis=0), 2 * len(self.parts), np.abs(each).sum(axis=0)))
 

@@ -34,7 +34,8 @@ width D it is at most its larger end value + kappa D^2/8; alternatively each fac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,7 +47,7 @@ _LEFT_CELLS, _RIGHT_CELLS = 40, 96
 _LEFTWARD = np.linspace(-1.0, 0.0, _LEFT_CELLS + 1)
 _RIGHTWARD = np.linspace(0.0, 1.0, _RIGHT_CELLS + 1)
 _FAR = 16.0  # cells reach this many sigma beyond the last place where the majorant can grow
-_LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+_LOG_2, _LOG_SQRT_2PI = math.log(2.0), 0.5 * math.log(2 * math.pi)
 _SAFETY = 1e-9  # nats, for rounding
 
 
@@ -236,8 +237,7 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     goal = np.minimum(log_goal + np.maximum(0.0, excess - 7.0), excess + np.log(1e-8))
 
     need = np.maximum(half_zz1 + log_all - goal, 5.0)
-    growth = 0.0 if lifted else t_max
-    theta, penalty, on_nodes = _strip(rows, need, lifted)
+    theta, penalty, on_nodes = strip(rows, need, lifted)
     v = theta * sigma**2
     crowding = np.log(over.crowd)
     allowed = np.exp(np.minimum(goal - half_zz1 - np.log(2.0) - crowding - top - on_nodes, 700.0))[:, None]
@@ -250,31 +250,47 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     lost = from_left[index, first] + from_right[index, y.shape[1] - 1 - last]
     low, high = y[index, first], y[index, last]
 
-    step = np.minimum(2 * np.pi * v / (need + penalty + growth * theta), sigma)
-    step, size = _align(rows, low, high, step)
+    # nodes on a lifted line carry its penalty
+    log_tail = np.log(np.maximum(lost, 1e-300)) + crowding + top + on_nodes
+    grid = laid(rows, (low, high), (theta, penalty), t_max, need, log_all, log_tail, lifted)
+    if rows.trim is None:
+        return grid
+    s, _, log_r = rows.log_ratio(rows.trim[:, None])
+    falls = 2 * np.pi * v / grid.step - penalty - (0.0 if lifted else t_max) * theta  # at least `need`
+    way = on_nodes + np.log(2 * v / falls + (v if lifted else 0.0)) + _SAFETY
+    log_phi = -0.5 * (rows.trim / sigma) ** 2 - np.log(sigma) - _LOG_SQRT_2PI
+    return replace(grid, edge=Edge(over.log_side + way, np.where(s[:, 0] >= 0, log_phi + way, np.inf), log_r[:, 0]))
+
+
+def laid(
+    rows: Members,
+    ends: tuple[Real, Real],
+    angles: tuple[Real, Real],
+    t_max: float,
+    need: Real,
+    log_all: Real,
+    log_tail: Real,
+    lifted: bool,
+) -> Grid:
+    """Nodes between the ends that miss the integral of the majorant, at most e^log_all, by about e^-need of it up to
+    t_max: `angles` are the angle of the strip and the log of what its lines cost."""
+    (theta, penalty), v = angles, angles[0] * rows.sigma**2
+    growth = 0.0 if lifted else t_max
+    step = np.minimum(2 * np.pi * v / (need + penalty + growth * theta), rows.sigma)
+    step, size = _align(rows, *ends, step)
     exponent = 2 * np.pi * v / step
-    log_strip = np.log(2.0) + log_all + penalty - exponent - np.log(-np.expm1(-exponent))
-    edge = None
-    if rows.trim is not None:
-        s, _, log_r = rows.log_ratio(rows.trim[:, None])
-        falls = exponent - penalty - growth * theta  # at least `need`
-        way = on_nodes + np.log(2 * v / falls + (v if lifted else 0.0)) + _SAFETY
-        log_phi = -0.5 * (rows.trim / sigma) ** 2 - np.log(sigma) - _LOG_SQRT_2PI
-        edge = Edge(over.log_side + way, np.where(s[:, 0] >= 0, log_phi + way, np.inf), log_r[:, 0])
     return Grid(
-        start=low,
+        start=ends[0],
         step=step,
         size=size,
         shift=v if lifted else np.zeros_like(v),
-        log_strip=log_strip,
+        log_strip=_LOG_2 + log_all + penalty - exponent - np.log(-np.expm1(-exponent)),
         slope=np.zeros_like(theta) if lifted else theta,
-        # nodes on a lifted line carry its penalty
-        log_tail=np.log(np.maximum(lost, 1e-300)) + crowding + top + on_nodes,
-        edge=edge,
+        log_tail=log_tail,
     )
 
 
-def _strip(rows: Members, need: Real, lifted: bool) -> tuple[Real, Real, Real]:
+def strip(rows: Members, need: Real, lifted: bool) -> tuple[Real, Real, Real]:
     """The angle theta = v/sigma^2 of the strip, and the logs of what its lines and the nodes on them cost."""
     sigma, c = rows.sigma, rows.c
     bend = (c + 2) / 8 if rows.flipped else np.zeros_like(c)
@@ -293,36 +309,6 @@ def _strip(rows: Members, need: Real, lifted: bool) -> tuple[Real, Real, Real]:
         penalty = penalty - (c + 2) * np.log(np.cos(widest / 2))
         on_nodes = on_nodes - (c + 2) * np.log(np.cos(theta / 2)) if lifted else on_nodes
     return theta, penalty, on_nodes
-
-
-def mean_grid(rows: Members, log_goal: Real) -> Grid | None:
-    """The grid for the mean, without cells, where sigma is not small.
-
-    S(c=0) <= 4/(1-q), and E_Q[e^(2s)] = e^(1/sigma^2) makes both the whole integral of the majorant and its tails
-    explicit: e^(2s) phi is a Gaussian around y = 2.
-    """
-    sigma, q = rows.sigma, rows.q
-    if rows.trim is not None or sigma.min() < 0.3:
-        return None
-    log_all = np.log(4 / (1 - q)) + 2 * np.log(q) + np.log1p(np.exp(1 / sigma**2))
-    need = np.maximum(log_all - np.minimum(log_goal, log_all + np.log(1e-8)), 5.0)
-    reach = np.sqrt(2 * need) + 1.0
-    theta = np.minimum(np.pi / 2, np.sqrt(2 * need) / sigma)
-    penalty = 0.5 * theta**2 * sigma**2
-    v = theta * sigma**2
-    low, high = -reach * sigma, 2 + reach * sigma
-    step, size = _align(rows, low, high, np.minimum(2 * np.pi * v / (need + penalty), sigma))
-    exponent = 2 * np.pi * v / step
-    return Grid(
-        start=low,
-        step=step,
-        size=size,
-        shift=np.zeros_like(v),
-        log_strip=np.log(2.0) + log_all + penalty - exponent - np.log(-np.expm1(-exponent)),
-        slope=theta,
-        # both tails are below e^(-reach^2/2); nodes of step <= sigma beyond sum to less than twice that
-        log_tail=np.log(4.0) + log_all - 0.5 * reach**2,
-    )
 
 
 def _align(rows: Members, low: Real, high: Real, step: Real) -> tuple[Real, int]:

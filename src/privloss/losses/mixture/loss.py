@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 
 from privloss.losses.base import Concentration, PrivacyLoss, columns
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.density.profile import sampled_hockey_stick
-from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_range, quick_step
+from privloss.losses.mixture.explicit import explicit_grid
+from privloss.losses.mixture.grid import Majorant, Members, majorant, quick_range
 from privloss.losses.mixture.rare import RareLosses
-from privloss.losses.mixture.sums import Mean, Nodes, means, read
+from privloss.losses.mixture.search import SearchNodes
+from privloss.losses.mixture.sums import Mean, means, read, tiled, upper
 from privloss.losses.mixture.tail import Decay
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_down, padded_up, raised
@@ -46,6 +48,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     flipped: bool = False
     trim: Real | None = None  # outcomes y > trim are left out (P against Q); see `trimmed`
     log_beyond: Real | None = None  # log of upper bounds on P[y > trim] for one step
+    _searched: dict[int, SearchNodes] = field(default_factory=dict, repr=False)  # by the log of the largest tilt
 
     @classmethod
     def one(cls, rate: float, sigma: float) -> GaussianMixtureLoss:
@@ -53,7 +56,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return cls(np.array([rate]), np.array([sigma]), np.ones(1))
 
     def times(self, count: int) -> GaussianMixtureLoss:
-        return replace(self, count=count * self.count)
+        return GaussianMixtureLoss(self.rate, self.sigma, count * self.count, self.flipped, self.trim, self.log_beyond)
 
     @classmethod
     def merged(cls, parts: Sequence[GaussianMixtureLoss]) -> Sequence[GaussianMixtureLoss]:
@@ -99,7 +102,7 @@ class GaussianMixtureLoss(PrivacyLoss):
     @property
     def log_lost(self) -> float:
         """log of an upper bound on the probability that some outcome was left out."""
-        return -np.inf if self.log_beyond is None else float(logsumexp(self.log_beyond + np.log(self.count)))
+        return -np.inf if self.log_beyond is None else float(np.logaddexp.reduce(self.log_beyond + np.log(self.count)))
 
     def trimmed(self, c: float, log_delta: float) -> GaussianMixtureLoss:
         """The same without outcomes far rarer than delta, where e^(cZ) would make them the only ones that count.
@@ -146,7 +149,7 @@ class GaussianMixtureLoss(PrivacyLoss):
         return np.asarray(np.maximum(-self.sigma * ndtri_exp(np.minimum(log_p, -1.0)), 1 - self.sigma * ndtri_exp(hit)))
 
     def cut_at(self, trim: Real) -> GaussianMixtureLoss:
-        return replace(self, trim=trim, log_beyond=self._log_beyond(trim))
+        return GaussianMixtureLoss(self.rate, self.sigma, self.count, self.flipped, trim, self._log_beyond(trim))
 
     @property
     def tilt_limit(self) -> float:
@@ -204,12 +207,10 @@ class GaussianMixtureLoss(PrivacyLoss):
         mean = self._mean
         if c == 0:
             return 0.0, float(self.count @ mean.value), float(self.count @ mean.variance)
-        rows = self.rows(c)
-        low, high = quick_range(rows)
-        size = int(np.max((high - low) / quick_step(rows))) + 2
-        if size * len(self.rate) > _CHUNK:
-            raise TooExpensive(f"{size} quadrature nodes")
-        k, k1, k2 = Nodes.at(rows, low, (high - low) / (size - 1), size).moments(rows.c, mean.value)
+        reach = 0 if self.trim is not None else math.ceil(math.log2(c))  # a trim ends all nodes
+        if reach not in self._searched:
+            self._searched[reach] = SearchNodes.up_to(self.rows(2.0**reach if self.trim is None else c))
+        k, k1, k2 = self._searched[reach].moments(c, mean.value)
         return float(self.count @ k), float(self.count @ k1), float(self.count @ k2)
 
     def log_mgf_upper(self, c: Real) -> Real:
@@ -217,22 +218,22 @@ class GaussianMixtureLoss(PrivacyLoss):
 
     def rows_upper(self, c: Real) -> Real:
         """Upper bounds on count * K, shape (len(c), bundle)."""
-        n = len(self.rate)
-        times = np.tile(self.count, len(c))
+        n, most = len(self.rate), len(c)
+        times = tiled(self.count, most)
         rows = Members(
-            np.tile(self.rate, len(c)),
-            np.tile(self.sigma, len(c)),
+            tiled(self.rate, most),
+            tiled(self.sigma, most),
             np.repeat(c, n),
             self.flipped,
-            None if self.trim is None else np.tile(self.trim, len(c)),
-            None if self.log_beyond is None else np.tile(self.log_beyond, len(c)),
+            None if self.trim is None else tiled(self.trim, most),
+            None if self.log_beyond is None else tiled(self.log_beyond, most),
         )
-        grid = majorant(rows).grid(0.0, np.log(1e-8 / times), False)
+        log_goal = np.log(1e-8 / times)
+        grid = explicit_grid(rows, 0.0, log_goal, False) or majorant(rows).grid(0.0, log_goal, False)
         if grid.size * len(times) > _MAX_WORK:
             raise TooExpensive(f"{grid.size} quadrature nodes for each of {len(times)} points")
-        k, _, err = read(rows, grid, self._mean.tiled(len(c)), np.zeros(1))
-        each = raised(times * (k[:, 0] + err[:, 0]), 16, times * np.abs(k[:, 0]))
-        return np.asarray(each.reshape(len(c), n))
+        each = times * upper(rows, grid, self._mean.tiled(most))
+        return np.asarray(raised(each, 16, np.abs(each)).reshape(most, n))
 
     def log_mgf_simple_upper(self, c: Real) -> Real:
         """The smaller of two bounds: E_Q[r^(c+1)] <= (1 - q + q e^(c/2sigma^2))^(c+1) (Prop. rdp_subsampling_jensen;
@@ -332,7 +333,8 @@ class _Vertical:
         loss, c, n = self.loss, self.c, len(self.loss.rate)
         log_goal = np.log(goal / n) - np.log(loss.count)
         lifted = float(t[-1]) * np.pi / 2 > _LIFT_FROM and c > 0
-        grid = self._majorant.grid(float(t[-1]), log_goal, lifted)
+        height = float(t[-1])
+        grid = explicit_grid(loss.rows(c), height, log_goal, lifted) or self._majorant.grid(height, log_goal, lifted)
         if grid.size * n * len(t) > _MAX_WORK / (3 if len(t) > _LONG_LINE else 1):
             raise TooExpensive(f"{grid.size} quadrature nodes at each of {n * len(t)} points")
         charge(grid.size * n * (2 * math.sqrt(len(t)) + len(t) / 20))
@@ -349,7 +351,7 @@ class _Vertical:
 
 def _log_some(log_each: Real, count: Real) -> float:
     """log of 1 - prod (1 - p)^count, to a relative 1e-9; the sum of count * p where that is tiny."""
-    total = float(logsumexp(log_each + np.log(count)))
+    total = float(np.logaddexp.reduce(log_each + np.log(count)))
     if total < -25.0:
         return total
     with np.errstate(divide="ignore"):

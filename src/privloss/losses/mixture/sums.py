@@ -24,14 +24,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from privloss.losses.mixture.grid import Grid, Members, majorant, mean_grid
-from privloss.numerics.floats import UNIT, Complex, Real
+from privloss.losses.mixture.explicit import mean_grid
+from privloss.losses.mixture.grid import Grid, Members, majorant
+from privloss.numerics.floats import UNIT, Complex, Real, raised
 from privloss.numerics.stable import log1p_polar, product, x_minus_log1p
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _DEGREE = 20  # of the polynomial for |zZ| < 1; 2/21! < 1e-19 of the leading term is left out
 _FACTORIALS = np.cumprod(np.arange(1.0, _DEGREE + 1))[1:]  # 2!, 3!, ...
 _PROBABILITY = 4e-12  # relative error of a normal probability of e^-1; its exponent is off by as much of itself
+_TAME = 300.0  # log of what fits into doubles with room to spare
+_AXIS = np.zeros(1)
 _LEAST = -650.0  # log of a probability that is surely no denormal number
 
 
@@ -47,7 +50,12 @@ class Mean:
         return Mean(self.value[at], self.error[at], self.variance[at])
 
     def tiled(self, times: int) -> Mean:
-        return Mean(np.tile(self.value, times), np.tile(self.error, times), np.tile(self.variance, times))
+        return Mean(tiled(self.value, times), tiled(self.error, times), tiled(self.variance, times))
+
+
+def tiled(values: Real, times: int) -> Real:
+    """So many copies end to end."""
+    return np.concatenate([values] * times)
 
 
 def means(rows: Members, log_goal: Real) -> tuple[Mean, Mean]:
@@ -107,24 +115,6 @@ class Nodes:
             log_phi = log_phi + 0.5 * theta * lift[:, None] - 1j * y * theta
         return cls(log_phi, -log_r, slack) if rows.flipped else cls(log_phi + log_r, log_r, slack)
 
-    def moments(self, c: Real, mean: Real) -> tuple[Real, Real, Real]:
-        """K, K', K'' at the real points c (one per row) to a few digits, for nodes on the real axis."""
-        z, log_weight = np.real(self.z), np.real(self.log_weight)
-        cz = c[:, None] * z
-        exponent = log_weight + cz
-        scale = np.maximum(exponent.max(axis=1, keepdims=True) - 300.0, 0.0)
-        tilted, weight = np.exp(exponent - scale), np.exp(log_weight)
-        total = tilted.sum(axis=1)
-        tilted_z = tilted * z
-        if np.any(scale > 0):
-            k1 = tilted_z.sum(axis=1) / total
-            return scale[:, 0] + np.log(total), k1, (tilted_z * z).sum(axis=1) / total - k1 * k1
-        small = np.abs(cz) < 0.25
-        rise = np.where(small, weight * np.expm1(np.where(small, cz, 0.0)), tilted - weight)
-        m1 = (rise - weight * cz).sum(axis=1) + c * mean
-        k1 = ((rise * z).sum(axis=1) + mean) / (1 + m1)
-        return np.log1p(m1), k1, (tilted_z * z).sum(axis=1) / (1 + m1) - k1 * k1
-
 
 def read(rows: Members, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Real]:
     """log|M|, arg M and the error e (|exact/computed - 1| <= expm1(e)) at equally spaced t >= 0; (rows, len(t))."""
@@ -152,6 +142,36 @@ def read(rows: Members, grid: Grid, mean: Mean, t: Real) -> tuple[Real, Real, Re
     return k_re, -k_im if rows.flipped else k_im, _relative(_with_trim(rows, t, log_error), k_re)
 
 
+def upper(rows: Members, grid: Grid, mean: Mean) -> Real:
+    """Upper bounds on K at c > 0 of each row, a sum of terms that are all >= 0: weight (e^u - 1 - u), u = cZ.
+
+    Rounding: |e^u - 1 - u| <= u^2/2 max(1, e^u) carries the roundings of its weight; |e^u - 1| <= |u| max(1, e^u)
+    bounds what e^u - 1 and its difference to u lose (16 with the products), and what u being off costs: by 8 of itself,
+    and by c p (|y| + 1)/sigma^2, p = q e^s/r <= q + max(x, 0), for those of its node.
+    """
+    q, c, sigma = rows.q[:, None], rows.c[:, None], rows.sigma[:, None]
+    y = grid.start[:, None] + grid.step[:, None] * np.arange(grid.size)
+    _, x, log_r = rows.log_ratio(y)
+    squared = (y / sigma) ** 2
+    log_weight = (np.log(grid.step / rows.sigma) - _LOG_SQRT_2PI)[:, None] - 0.5 * squared
+    log_weight, u = (log_weight, -c * log_r) if rows.flipped else (log_weight + log_r, c * log_r)
+    if u.max() > _TAME:
+        k, _, err = read(rows, grid, mean, np.zeros(1))
+        return np.asarray(k[:, 0] + err[:, 0])
+    weight, grown, size = np.exp(log_weight), np.expm1(u), np.abs(u)
+    most = weight * size * (1 + np.maximum(grown, 0.0))
+    slack = (96 + grid.size) + 2 * squared + (4 + 4 / c) * size
+    off = 16 + 8 * size + 4 * c * np.minimum(q + np.maximum(x, 0.0), 1.0) * (np.abs(y) + 1) / sigma**2
+    drawn = rows.c * mean.value
+    whole = (weight * (grown - u)).sum(axis=1) + drawn
+    rounding = UNIT * ((most * (0.5 * size * slack + off)).sum(axis=1) + 8 * (whole + np.abs(drawn)))
+    if rows.trim is not None:
+        whole = whole - np.real(_beyond_trim(rows, c + 0j))[:, 0]
+    k = np.log1p(whole + (rounding + rows.c * mean.error))
+    log_error = _with_trim(rows, _AXIS, grid.log_error(rows, _AXIS))[:, 0]
+    return np.asarray(raised(k, 8, np.abs(k)) + raised(_relative(log_error, k), 8))
+
+
 def _with_trim(rows: Members, t: Real, log_error: Real) -> Real:
     """The rounding of `_beyond_trim`, at most 2 (1 + |w|) P[y > trim] times that of a probability, |w| <= 1 + |z|; all
     of it where probabilities are too small for doubles."""
@@ -162,10 +182,10 @@ def _with_trim(rows: Members, t: Real, log_error: Real) -> Real:
     return np.asarray(np.logaddexp(log_error, beyond + np.log(2 + np.hypot(rows.c[:, None], t))))
 
 
-def _beyond_trim(rows: Members, point: Complex) -> Complex | float:
+def _beyond_trim(rows: Members, point: Complex) -> Complex:
     """Q[y > trim] + w (P - Q)[y > trim] with w = z + 1, which trimmed rows do not have (`grid.py`)."""
     if rows.trim is None:
-        return 0.0
+        return np.zeros_like(point)
     plain, shifted = ndtr(-rows.trim / rows.sigma), ndtr((1 - rows.trim) / rows.sigma)
     return np.asarray(plain[:, None] + (1 + point) * (rows.q * (shifted - plain))[:, None])
 

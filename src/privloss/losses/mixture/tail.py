@@ -62,7 +62,7 @@ class Decay:
     left_up: Real  # upper bound on the mass of rho to the left of all cells
     right_up: Real  # the same to the right
     last_rho: Real  # rho at a trim, where the curve comes down to the axis again; 0 without a trim
-    s: Real  # at the edges
+    fade: Real  # e^-s at the edges
     p: Real  # at the edges
     spread: Real  # p(1-p), at the place in the cell that makes ratio^power largest
     mean_p: Real
@@ -123,7 +123,7 @@ class Decay:
             left_up=left_up,
             right_up=right_up,
             last_rho=last_rho,
-            s=s[:, None, :],
+            fade=np.exp(np.minimum(np.maximum(-s, -690.0), 690.0))[:, None, :],
             p=p[:, None, :],
             spread=(most if rows.flipped else least)[:, None, :],
             mean_p=((mass_low * p[:, :-1]).sum(axis=1) / mass_low.sum(axis=1))[:, None, None],
@@ -146,16 +146,17 @@ class Decay:
         """Per row, an upper bound (<= 0) on log |M(c+iu)| - log M(c) valid for all u >= t."""
         widest, onset = self._curves(t)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            theta = widest / (
-                1 + onset * np.exp(-np.clip(self.s, -690.0, 690.0))
-            )  # onset = e^s0, 0 for a straight line
-            low, high = theta[:, :, :-1], theta[:, :, 1:]
-            arg = np.arctan2(np.sin(theta) * self.p, 1 - (1 - np.cos(theta)) * self.p)
-            versed = 1 - np.cos(np.where(self.power > 0, low, high))
-            climb = np.maximum(low * (1 - low / widest), high * (1 - high / widest))
-            climb = np.where((low < 0.5 * widest) & (high > 0.5 * widest), 0.25 * widest, climb)
-            log_b = 0.5 * (self.sigma * high) ** 2 + 0.5 * np.log1p(climb**2) - t * arg[:, :, :-1]
-            log_b = log_b + 0.5 * self.power * np.log1p(-2 * self.spread * versed)
+            theta = widest / (1 + onset * self.fade)  # onset = e^s0, 0 for a straight line
+            high, slope = theta[:, :, 1:], theta * (1 - theta / widest)
+            versed = 1 - np.cos(theta)
+            arg = np.arctan2(np.sin(theta) * self.p, 1 - versed * self.p)
+            half = theta < 0.5 * widest
+            climb = np.where(
+                half[:, :, :-1] & ~half[:, :, 1:], 0.25 * widest, np.maximum(slope[:, :, :-1], slope[:, :, 1:])
+            )
+            log_b = 0.5 * ((self.sigma * high) ** 2 + np.log1p(climb * climb)) - t * arg[:, :, :-1]
+            least = versed[:, :, 1:] if self.backward else versed[:, :, :-1]  # which makes ratio^power largest
+            log_b = log_b + 0.5 * self.power * np.log1p(-2 * self.spread * least)
             if self.marked is not None:  # |W_0| on the curve against W_0 on the axis
                 log_b = log_b + self.marked.cells.log_bound(self.sigma**2 * high)
             excess = np.expm1(log_b)
@@ -163,55 +164,68 @@ class Decay:
                 excess = excess + self.marked.gone
             mass = np.where(excess > 0, self.mass_up[:, None, :], self.mass_low[:, None, :])
             change = (excess * mass).sum(axis=2)
-            outside = self._outside(theta, widest, arg, t)
+            outside = self._outside(theta, widest, arg[:, :, -1], t)
             total = self.total_up[:, 0][:, None]
             gain = -(change + outside) / total
             best = np.where(np.isfinite(gain), gain, 0.0).max(axis=1)
-        return np.asarray(np.log1p(-np.clip(padded_down(best, _SAFETY), 0.0, 1 - 1e-15)))
+        return np.asarray(np.log1p(-np.minimum(np.maximum(padded_down(best, _SAFETY), 0.0), 1 - 1e-15)))
+
+    @property
+    def backward(self) -> bool:
+        """Q against P: powers -c <= 0."""
+        return bool(self.power[0, 0, 0] <= 0)
 
     def _curves(self, t: float) -> tuple[Real, Real]:
         """Candidates (theta_max, e^s0), arrays (rows, candidates, 1)."""
-        flat = np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST)
         if self.marked is not None:
             return self._marked_curves(t)
+        flat = _angle(t * self.mean_p / self.sigma**2)
         if self.sigma.min() > 2.5:  # the losses are nearly linear in y: a straight line is best
             return 0.9 * flat, np.zeros_like(flat)
         # where p is small the best theta is t p / (1 + sigma^2), penalty and slope of the curve included
         # and where p is near 1 it is t / sigma^2
         rise = t * self.odds / (1 + self.sigma**2)
-        top = np.clip(0.9 * t / self.sigma**2, 1e-300, _WIDEST)
+        top = _angle(0.9 * t / self.sigma**2)
         bent = top / np.maximum(rise * _SCALES, 1e-300)
-        tops = np.broadcast_to(top, bent.shape)
+        tops = top + np.zeros_like(bent)
         if self.sigma.max() < 0.75:
             return tops, bent
         return np.concatenate([0.9 * flat, tops], axis=1), np.concatenate([np.zeros_like(flat), bent], axis=1)
 
     def _marked_curves(self, t: float) -> tuple[Real, Real]:
         """The same where windows allow small angles only: several tops, straight and bent."""
-        flat = np.minimum(0.9 * np.clip(t * self.mean_p / self.sigma**2, 1e-300, _WIDEST), _TOPS)
-        top = np.minimum(np.clip(0.9 * t / self.sigma**2, 1e-300, _WIDEST), _TOPS)
+        flat = np.minimum(0.9 * _angle(t * self.mean_p / self.sigma**2), _TOPS)
+        top = np.minimum(_angle(0.9 * t / self.sigma**2), _TOPS)
         rise = t * self.odds / (1 + self.sigma**2)
         bent = top / np.maximum(rise * _SCALES[0, -1, 0], 1e-300)
         return np.concatenate([flat, top], axis=1), np.concatenate([np.zeros_like(flat), bent], axis=1)
 
-    def _outside(self, theta: Real, widest: Real, arg: Real, t: float) -> Real:
+    def _outside(self, theta: Real, widest: Real, last_arg: Real, t: float) -> Real:
         """The integral of rho (B - 1) outside the cells, from above; arrays (rows, candidates)."""
-        power = self.power[:, :, 0]
+        power, sigma = self.power[:, :, 0], self.sigma[:, :, 0]
         first, widest = theta[:, :, 0], widest[:, :, 0]
-        p_first = self.p[:, :, 0]
-        spread = np.where(p_first < 0.5, p_first * (1 - p_first), 0.25)
-        worst_first = np.where(power < 0, 0.5 * power * np.log1p(-2 * spread * (1 - np.cos(first))), 0.0)
         # left: theta <= theta(first edge), arg >= 0; the slope v' <= theta
-        below = 0.0 if self.marked is None else self.marked.start.log_bound(self.sigma[:, :, 0] ** 2 * first)
-        left = np.expm1(0.5 * (self.sigma[:, :, 0] * first) ** 2 + 0.5 * np.log1p(first**2) + worst_first + below)
-        worst_last = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest))), 0.0)
-        slope = 0.5 * np.log1p((0.25 * widest) ** 2) - t * arg[:, :, -1]
-        right = np.expm1(np.maximum(0.5 * (self.sigma[:, :, 0] * widest) ** 2 + worst_last + slope, 0.0))
+        below = 0.0 if self.marked is None else self.marked.start.log_bound(sigma**2 * first)
+        left = 0.5 * ((sigma * first) ** 2 + np.log1p(first * first)) + below
+        right = 0.5 * ((sigma * widest) ** 2 + np.log1p((0.25 * widest) ** 2)) - t * last_arg
+        if self.backward:
+            p_first = self.p[:, :, 0]
+            spread = np.where(p_first < 0.5, p_first * (1 - p_first), 0.25)
+            left = left + 0.5 * power * np.log1p(-2 * spread * (1 - np.cos(first)))
+            right = right + 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest)))
+        outside = np.expm1(left) * self.left_up + np.expm1(np.maximum(right, 0.0)) * self.right_up
+        if not self.last_rho.any():
+            return np.asarray(outside)
         # a trimmed integral ends on the axis: |integrand| <= rho(b) e^(v^2/2sigma^2) on the way down (power > 0)
         end = theta[:, :, -1]
-        lift = self.sigma[:, :, 0] ** 2 * end
-        down = lift * np.exp(0.5 * (self.sigma[:, :, 0] * end) ** 2) * self.last_rho
+        lift = sigma**2 * end
+        down = lift * np.exp(0.5 * (sigma * end) ** 2) * self.last_rho
         if self.marked is not None:  # for power < 0, |r| falls on the way up
             worst_end = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(end))), 0.0)
             down = down * np.exp(worst_end + self.marked.end.log_bound(lift))
-        return np.asarray(down + left * self.left_up[:, 0][:, None] + right * self.right_up[:, 0][:, None])
+        return np.asarray(outside + down)
+
+
+def _angle(theta: Real) -> Real:
+    """Inside what curves may have."""
+    return np.asarray(np.minimum(np.maximum(theta, 1e-300), _WIDEST))

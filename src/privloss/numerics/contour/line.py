@@ -132,15 +132,16 @@ class Line:
 
     def _read(self, eps: Real) -> Reading:
         start = eps if self.lattice is None else self.lattice.next_above(eps)
-        turned = np.exp(1j * (self.values.phase - start[:, None] * self.t))
-        fixed, per_eps = self._errors
+        angle = self.values.phase - start[:, None] * self.t
+        turned = np.cos(angle)
         if self.lattice is None:
-            value = (turned * self.kernel).real.sum(axis=1)
+            value = turned @ self.kernel.real - np.sin(angle) @ self.kernel.imag
             rounding = self._smooth_errors[0] + np.abs(eps) * self._smooth_errors[1]
             tail: Real | float = 1.0
         else:
             kernel, kernel_error, tail = _lattice_kernel(self.c + 1j * self.t, self.lattice.spacing, eps, start)
-            value = (self._amplitude * (kernel * turned).real).sum(axis=1)
+            fixed, per_eps = self._errors
+            value = (self._amplitude * (kernel * np.exp(1j * angle)).real).sum(axis=1)
             node = fixed + np.abs(start)[:, None] * per_eps
             rounding = (np.abs(kernel) * node + kernel_error * (self._amplitude + node)).sum(axis=1)
         cut = self.skipped * tail
@@ -154,25 +155,31 @@ class Line:
         lost = np.exp(np.minimum(self.log_lost - log_scale, 700.0))
         return Reading(log_scale, value, rounding + cut + lost, below)
 
+    @cached_property
+    def _image_terms(self) -> tuple[tuple[Real, Real], tuple[Real, Real]]:
+        """Logs of the bounds on error 1 at eps = 0, and their points b, left of the line and right of it."""
+        gap = np.abs(self.image_points - self.c) * (2 * np.pi / self.step)
+        logs = log_kappa(self.image_points) + self.image_logs - gap - np.log(-np.expm1(-np.maximum(gap, 1e-300)))
+        left = self.image_points < self.c
+        return (logs[left], self.image_points[left]), (logs[~left], self.image_points[~left])
+
     def _images(self, eps: Real, start: Real) -> Real:
         """Error 1, on the scale e^(K(c) - c start) of this line."""
-        period = 2 * np.pi / self.step
-        left = self.image_points < self.c
-        shift = self.c * start[:, None] - self.image_points * eps[:, None]
-        logs = log_kappa(self.image_points) + self.image_logs + shift
-        gap = np.abs(self.image_points - self.c) * period
-        each = np.exp(np.minimum(logs - gap - np.log(-np.expm1(-np.maximum(gap, 1e-300))), 700.0))
-        lefts = each[:, left].min(axis=1)
-        rights = each[:, ~left].min(axis=1) if np.any(~left) else np.full(len(eps), np.inf)
+        lefts, rights = (
+            np.exp(np.minimum((logs - eps[:, None] * points).min(axis=1, initial=np.inf) + self.c * start, 700.0))
+            for logs, points in self._image_terms
+        )
+        if not len(self._image_terms[1][0]):
+            rights = np.full(len(eps), np.inf)
         # one period to the right there may be nothing left (but a blur has no end)
-        ended = (eps + lowered(period, 4) > self.largest) & (self.mu == 0)
+        ended = (eps + lowered(2 * np.pi / self.step, 4) > self.largest) & (self.mu == 0)
         return np.asarray(lefts + np.where(ended, 0.0, rights))
 
-    def _blur(self, eps: Real, turned: Complex) -> Real:
-        """Upper bound on delta_{Z+W} - delta_Z on the scale of this line."""
+    def _blur(self, eps: Real, turned: Real) -> Real:
+        """Upper bound on delta_{Z+W} - delta_Z on the scale of this line, from the cosines of its phases."""
         mu, t = self.mu, self._end
         fixed, per_eps = self._errors
-        density = turned.real @ self._amplitude + (fixed + np.abs(eps)[:, None] * per_eps).sum(axis=1)
+        density = turned @ self._amplitude + (fixed + np.abs(eps)[:, None] * per_eps).sum(axis=1)
         beyond = np.exp(min(self.log_beyond, 700.0)) / (np.pi * mu * mu * t)  # Gaussian decay from t on
         whole = np.maximum(density, 0.0) + beyond + self.skipped_density
         return np.asarray((1 + mu) * np.exp(mu * mu / 8) * mu * mu * whole)

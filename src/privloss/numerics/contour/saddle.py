@@ -61,7 +61,8 @@ def find_saddle(
     """
     lattice = transform.lattice
     ceiling = min(60.0 / lattice.spacing if lattice is not None else 1e16, transform.tilt_limit)
-    low, high = math.log(1e-14), math.log(ceiling)
+    low, top = math.log(1e-14), math.log(ceiling)
+    high = top
     k_zero, _, variance = start or transform.moments(0.0)
     guess = min(reach / math.sqrt(max(variance, 1e-300)), transform.tilt_guess)
     x = min(max(math.log(guess), low + 1), high - 1)
@@ -76,14 +77,23 @@ def find_saddle(
         tame = math.asinh(error / _TAME) if math.isfinite(error) else math.inf
         step = min(max(_step(x, tame, before, saddle, error), -4.0), 4.0)
         before = (x, tame)
-        if not low < x + step < high:
-            step = 0.5 * ((high if error < 0 else low) - x)
+        step = _inside(x, step, low, high, top)
         if abs(step) < 1e-7:
             break
         x += step
     if found is None or (required and found.c < 1e-13):
         raise TooExpensive("no saddle found")
     return found
+
+
+def _inside(x: float, step: float, low: float, high: float, top: float) -> float:
+    """The step if it stays inside the bracket, of which x is one end; else half-way to the other, or all the way to a
+    ceiling that was not tried yet."""
+    if low < x + step < high:
+        return step
+    if x == high:
+        return 0.5 * (low - x)
+    return (1.0 if high == top else 0.5) * (high - x)
 
 
 def _tried(

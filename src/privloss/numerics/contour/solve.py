@@ -21,6 +21,7 @@ from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_b
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
 _NARROW = 1e-9  # relative width from which one line is enough
+_APART = 1e-8  # relative distance from which on two values of delta tell its slope
 _POOR = 1e-3  # relative width from which a blur is asked for a second opinion
 
 
@@ -301,7 +302,7 @@ def _root(line: Line, log_delta: float, saddle: Saddle) -> tuple[float, float]:
     for _ in range(200):
         miss = line.log_value(eps) - log_delta
         low, high = (eps, high) if miss > 0 else (low, eps)
-        if before is not None and eps != before[0]:
+        if before is not None and abs(eps - before[0]) > _APART * abs(eps):
             slope = max((before[1] - miss) / (eps - before[0]), 0.2 * saddle.c)
         before = (eps, miss)
         move = miss / slope
