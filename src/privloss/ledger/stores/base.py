@@ -125,21 +125,19 @@ class Store(ABC):
 
     def _load(self, cursor: Any, commands: Sequence[Command], clock: Clock | None, unheld: bool = False) -> Loaded:
         """What commands need. Only accounts whose rows are held are loaded: they are what may be written."""
-        moved = sorted({key for command in commands for key in command.moves})
-        claimed = {key for command in commands for key in command.claims}
-        first = [analysis_from(row) for row in self._analyses(cursor, moved).fetchall()] if moved else []
-        names = sorted(
-            {name for command in commands for name in command.accounts} | {n for f in first for n in f.charges}
-        )
+        moved, claimed = _each(commands, "moves"), _each(commands, "claims")
+        first = [analysis_from(row) for row in self._analyses(cursor, sorted(moved)).fetchall()] if moved else []
+        names = sorted(_each(commands, "accounts").union(*(found.charges for found in first)))
         held = Loaded(0.0)
         if names and not unheld:
             query = f"{ACCOUNT} WHERE name IN ({marks(names)}) ORDER BY name{self.hold}"
             self._fill(held, [("account", *row) for row in self.execute(cursor, query, names).fetchall()], ())
         # held: nobody else can change what is read from here on
-        owners = {owner for command in commands for owner in command.probably((clock or time.time)())} | {EVERYONE}
-        owners |= {owner for found in first for on in found.on.values() for owner in on}
-        expiring = sorted({name for command in commands if command.expires for name in command.accounts})
-        keys, accounts = sorted({*moved, *claimed}), names if unheld else ()
+        guess = (clock or time.time)()
+        owners = {EVERYONE}.union(*(command.probably(guess) for command in commands))
+        owners = owners.union(*(on for found in first for on in found.on.values()))
+        expiring = sorted(_each([command for command in commands if command.expires], "accounts"))
+        keys, accounts = sorted(moved | claimed), names if unheld else ()
         self._fill(held, self._details(cursor, accounts, keys, names, owners, expiring, clock), claimed)
         self._the_rest(cursor, held, commands, owners, clock)
         return held
@@ -343,3 +341,8 @@ class Store(ABC):
         """The end of every chain, as the tables have it."""
         rows = self.execute(cursor, "SELECT name, seq, head FROM dataset").fetchall()
         return {row[0]: (row[1], row[2]) for row in rows if row[1] > 0}
+
+
+def _each(commands: Sequence[Command], part: str) -> set[str]:
+    """What commands name, all together."""
+    return {name for command in commands for name in getattr(command, part)}
