@@ -11,14 +11,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
-from privloss.errors import PrivlossError
 from privloss.ledger.commands import Command, Expire
-from privloss.ledger.decide import Refused, step
-from privloss.ledger.state import EVERYONE, LEDGER, OPEN, Account, Analysis, Charges, Event, State, chains
+from privloss.ledger.decide import step
+from privloss.ledger.state import EVERYONE, LEDGER, OPEN, Account, Analysis, Event, State, chains
+from privloss.ledger.stores.parts import Entry as Entry
+from privloss.ledger.stores.parts import Finding as Finding
+from privloss.ledger.stores.parts import LedgerError as LedgerError
+from privloss.ledger.stores.parts import Loaded as Loaded
+from privloss.ledger.stores.parts import LostReply as LostReply
+from privloss.ledger.stores.parts import Outcome as Outcome
 from privloss.ledger.stores.rows import (
     ACCOUNT,
     ANALYSIS,
@@ -35,6 +38,7 @@ from privloss.ledger.stores.rows import (
     marks,
 )
 
+_PAGE = 200  # events in one statement
 _MOST_LATE, _MOST_ROUNDS = 500, 100  # leases given back by one transaction, and such transactions before a command
 Clock = Callable[[], float]
 Change = tuple[str, tuple[Any, ...]]  # a statement and its values
@@ -46,68 +50,6 @@ _ACCOUNTS = "SELECT 'account', name, adjacency, unit, {frozen}, settings, {seq},
 _KEYS = "SELECT 'key', key, request, analyst, state, {lease}, charges, held_on, run FROM analysis"
 _BALANCES = "SELECT 'balance', dataset, owner, component, cap, committed, reserved, total_units, cap_units FROM balance"
 INSERT_EVENT = "INSERT INTO event (chain, seq, previous, body, hash) VALUES (?, ?, ?, ?, ?)"
-
-
-class LedgerError(PrivlossError):
-    """The ledger cannot be used as asked; nothing was changed."""
-
-
-class LostReply(LedgerError):
-    """It is not known whether the command took effect: asking again under the same key gives the answer."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command did: a refusal if there was one, where its key stands, and what is left on its accounts."""
-
-    refused: Refused | None
-    state: str | None = None
-    charges: Charges = field(default_factory=dict)
-    remaining: dict[str, dict[str, Fraction]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, command: Command, refused: Refused | None, state: State, now: float) -> Outcome:
-        keys = [key for key in (*command.moves, *command.claims) if key in state.analyses]
-        found = state.analyses[keys[0]] if keys else None
-        names = command.accounts if found is None or refused is not None else found.charges
-        moved = found.on if found is not None and command.moves else {}
-        known = [state.accounts[name] for name in sorted(names) if name in state.accounts]
-        left = {each.name: each.left(moved.get(each.name) or command.owners(each, now)) for each in known}
-        return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of a check-up."""
-
-    check: str
-    ok: bool
-    text: str
-
-
-@dataclass
-class Loaded:
-    """The part of a ledger that is held: its state, the end of every chain, and how all that was when it was loaded."""
-
-    now: float
-    state: State = field(default_factory=State)
-    ends: dict[str, tuple[int, str]] = field(default_factory=dict)
-    before: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # the row of each account
-    balances: dict[tuple[str, str, str], tuple[Any, ...]] = field(default_factory=dict)
-    analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An event as it stands in one chain."""
-
-    number: int  # grows along every chain, and from each event to the next in any of them
-    chain: str
-    seq: int
-    previous: str
-    body: str
-    hash: str
 
 
 class Store(ABC):
@@ -282,13 +224,21 @@ class Store(ABC):
 
     def write(self, cursor: Any, held: Loaded, events: Sequence[Event]) -> None:
         """Write what has changed since it was loaded, and the events."""
-        self.flush(cursor, self.linked_changes(held, events))
+        changes, (first, *more) = self.linked_changes(held, events)
+        self.flush(cursor, [*changes, first])
+        for insert in more:
+            self.execute(cursor, *insert)
 
-    def linked_changes(self, held: Loaded, events: Sequence[Event]) -> list[Change]:
-        """All that has changed (accounts first), and the events, each linked into its chains."""
+    def linked_changes(self, held: Loaded, events: Sequence[Event]) -> tuple[list[Change], list[Change]]:
+        """All that has changed (accounts first), and the events, each linked into its chains. They are numbered as they
+        are inserted, so those of one statement stand in one list of values, and statements follow each other."""
         entries = list(self._linked(held, events))
-        changes = self.changes(held, sorted({row[0] for row in entries}))
-        return [*changes, *((INSERT_EVENT, row) for row in entries)]
+        changes = list(self.changes(held, sorted({row[0] for row in entries})))
+        pages = [entries[first : first + _PAGE] for first in range(0, len(entries), _PAGE)]
+        more = ", (?, ?, ?, ?, ?)"
+        return changes, [
+            (INSERT_EVENT + more * (len(page) - 1), tuple(value for row in page for value in row)) for page in pages
+        ]
 
     def changes(self, held: Loaded, touched: Sequence[str]) -> Iterator[Change]:
         """Accounts whose chains have grown, and every balance and analysis that has changed."""
@@ -299,7 +249,7 @@ class Store(ABC):
             yield from self._analysis_changes(found, held.analyses.get(key))
 
     def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
-        """Statements that do not depend on each other, in any order."""
+        """Statements that do not depend on each other, in any order, the last one last."""
         for statement, values in changes:
             self.execute(cursor, statement, values)
 

@@ -106,7 +106,10 @@ class PostgresStore(Store):
             before = dict(held.ends)
             outcomes, events = self.decided(held, commands)
             if events:
-                changes = self.linked_changes(held, events)
+                changes, inserts = self.linked_changes(held, events)
+                if len(inserts) > 1:
+                    return None
+                changes += inserts
                 for statement, _ in changes:
                     self.boundary(statement)
                 self.boundary("COMMIT")
