@@ -73,7 +73,7 @@ def test_a_writer_spends_and_cannot_rewrite(places: dict[str, str]) -> None:
         "UPDATE analysis SET charges = '{}'",
         "UPDATE analysis SET key = 'x'",
         "UPDATE balance SET owner = 'x'",
-        "UPDATE open_lease SET lease = 0",
+        "UPDATE open_lease SET key = 'x'",
         "CREATE TABLE mine (x int)",
         "CREATE FUNCTION event_append_only2() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ):

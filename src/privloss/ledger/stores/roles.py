@@ -16,7 +16,7 @@ _WRITER = (
     ("INSERT, UPDATE (frozen, settings, seq, head)", "dataset"),
     ("INSERT, DELETE, UPDATE (cap, committed, reserved, total_units, cap_units)", "balance"),
     ("INSERT, UPDATE (state, lease, run)", "analysis"),
-    ("INSERT, DELETE", "open_lease"),
+    ("INSERT, DELETE, UPDATE (lease)", "open_lease"),
 )
 
 
