@@ -19,6 +19,7 @@ from privloss.ledger.ledger import Ledger, RefusedError
 from privloss.ledger.stores.base import LedgerError
 from privloss.ledger.stores.rows import GENESIS, canonical, chain
 from privloss.ledger.verify import check_head, signed_head
+from tests.ledger.forging import edited, rewritten
 from tests.ledger.old_ledger import BUDGETS, NAME, NOW, REQUESTS, asked, fill, said
 
 DATA = Path(__file__).parents[1] / "data"
@@ -186,6 +187,14 @@ def test_a_backup_of_then_that_was_rewritten(tmp_path: Path, old: str, new: str,
     (tmp_path / "backup.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(LedgerError, match=says):
         maintenance.restore(tmp_path / "backup.jsonl", Ledger.create(str(tmp_path / "restored.db")))
+
+
+def test_a_chain_begins_at_the_end_of_the_old_one(old: Ledger, tmp_path: Path) -> None:
+    old.close()
+    after = {"seq": SAID["events"], "hash": "0" * 64}
+    rewritten(tmp_path / "privloss.db", edited("letters", "opened", lambda event: {**event, "after": after}))
+    problem = Ledger(str(tmp_path / "privloss.db")).verify().problems[0]
+    assert problem == "event 1 of 'letters': does not begin at the end of the older chain"
 
 
 def test_the_same_requests_are_hashed_the_same(tmp_path: Path) -> None:
