@@ -1,8 +1,9 @@
-"""How fast the ledger is, against what the disk allows: ``python -m bench.ledger [--seconds S] [--directory D]``.
+"""How fast the ledger is, against a bare writer: ``python -m bench.ledger [--seconds S] [--directory D] [--events N]``.
 
-Every reservation is durable before it is answered, so one writer cannot be faster than the disk can sync (4 KiB each).
-That speed is measured before and after each row, in the same directory. The second table times `reserve` with a short
-and a long history; the two ledgers take turns.
+The bare writer does the least that could be called accounting: `UPDATE ... SET left = left - x WHERE left >= x` and one
+INSERT, durable before it is answered, through the same driver and as many connections. Both take turns in short slices
+of the same run, because a shared disk is not steady. The second table times what must not depend on the length of the
+history.
 """
 
 from __future__ import annotations
@@ -10,54 +11,43 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import queue
+import resource
+import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from fractions import Fraction
 from pathlib import Path
 
 from tests.ledger.postgres import Server
 
+from privloss.ledger import maintenance
 from privloss.ledger.commands import Command, Move, Reserve
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.state import COMMITTED, STARTED
 
 COST = "1e-6"
-SHORT, LONG = 10**2, 10**5
-_BATCH = 500
+SLICES, BATCH = 4, 400
+Ask = Callable[[int, int], object]  # of a client, a number
 
 
-def syncs(directory: Path, seconds: float) -> float:
-    """Writes of 4 KiB, each synced, per second."""
-    block, count = os.urandom(4096), 0
-    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
-        begun = time.perf_counter()
-        while (took := time.perf_counter() - begun) < seconds:
-            file.write(block)
-            os.fsync(file.fileno())
-            count += 1
-    return count / took
-
-
-def made(place: str, group: bool = False) -> Ledger:
-    ledger = Ledger.create(place, group=group)
-    ledger.add_dataset("d", adjacency="add-remove")
-    ledger.set_budget("d", currency="pure", cap="1000")
-    return ledger
-
-
-def reservations(ledger: Ledger, clients: int, seconds: float) -> float:
-    """Reservations per second by some threads, each with a connection of its own."""
-    counts, number = [0] * clients, itertools.count()
+def rate(ask: Ask, clients: int, seconds: float, numbers: itertools.count[int]) -> float:
+    """Answers per second to some threads."""
+    counts = [0] * clients
     begun = time.perf_counter()
 
-    def ask(who: int) -> None:
+    def work(who: int) -> None:
         while time.perf_counter() - begun < seconds:
-            ledger.reserve("d", cost=COST, key=f"key {next(number)}")
+            ask(who, next(numbers))
             counts[who] += 1
 
-    threads = [threading.Thread(target=ask, args=(who,)) for who in range(clients)]
+    threads = [threading.Thread(target=work, args=(who,)) for who in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -65,79 +55,213 @@ def reservations(ledger: Ledger, clients: int, seconds: float) -> float:
     return sum(counts) / (time.perf_counter() - begun)
 
 
-def aged(path: Path, events: int) -> Ledger:
-    """A ledger with a long history: three events for each committed key, many keys in one transaction."""
-    ledger = made(str(path))
-    charges = {"d": {"epsilon": Fraction(COST)}}
-    names = (f"old {i}" for i in range((events - 3) // 3))
-    while keys := list(itertools.islice(names, _BATCH)):
-        commands: list[Command] = [Reserve(key, key, charges, None, "", 3600.0) for key in keys]
-        for to in (STARTED, COMMITTED):
-            commands += [Move(to, key) for key in keys]
-        ledger.store.run_all(commands)
-    audit = ledger.verify()
-    if not audit.clean:
-        raise SystemExit(f"the history is not valid: {audit.problems}")
+def compared(ours: Ask, bare: Ask, clients: int, seconds: float) -> tuple[float, float, float]:
+    """Both rates, and the median ratio of slices that follow each other."""
+    numbers, found = itertools.count(), []
+    for _ in range(SLICES):
+        pair = [rate(ask, clients, seconds / SLICES, numbers) for ask in (ours, bare)]
+        found.append(pair)
+    ratio = statistics.median(first / second for first, second in found)
+    return statistics.median(p[0] for p in found), statistics.median(p[1] for p in found), ratio
+
+
+def made(place: str, datasets: int, group: bool = False) -> Ledger:
+    ledger = Ledger.create(place, group=group)
+    for number in range(datasets):
+        ledger.add_dataset(f"d{number}", adjacency="add-remove")
+        ledger.set_budget(f"d{number}", currency="pure", cap="100000")
     return ledger
 
 
-def turns(ledgers: list[Ledger], seconds: float) -> list[list[float]]:
-    """Seconds that each `reserve` took, the ledgers taking turns."""
-    found: list[list[float]] = [[] for _ in ledgers]
-    begun = time.perf_counter()
-    for number in itertools.count():
-        for ledger, times in zip(ledgers, found, strict=True):
-            start = time.perf_counter()
-            ledger.reserve("d", cost=COST, key=f"new {number}")
-            times.append(time.perf_counter() - start)
-        if time.perf_counter() - begun > seconds:
-            break
-    return found
+def reserving(ledger: Ledger, datasets: int) -> Ask:
+    return lambda who, number: ledger.reserve(f"d{who % datasets}", cost=COST, key=f"key {number}")
 
 
-def measure(directory: Path, server: Server, seconds: float) -> list[tuple[str, float, float]]:
-    """Name, reservations per second, and syncs per second just before and after: a shared disk is not steady."""
-    settings = [
-        ("SQLite, 1 client", 1, str(directory / "one.db"), False),
-        ("SQLite, group commit, 64 threads", 64, str(directory / "grouped.db"), True),
-    ]
-    for clients in (1, 8, 24):
-        name = f"PostgreSQL, {clients} client{'s' if clients > 1 else ''}"
-        settings.append((name, clients, server.fresh(f"bench{clients}"), False))
-    rows, before = [], syncs(directory, seconds / 2)
-    for name, clients, place, group in settings:
-        ledger = made(place, group)
-        rate = reservations(ledger, clients, seconds)
-        if Fraction(ledger.status("d")["reserved"]) <= 0:
-            raise SystemExit(f"{name}: nothing was reserved")
+# -- bare writers ------------------------------------------------------------------------------------------------------
+
+_TABLES = (
+    "CREATE TABLE bare (name INTEGER PRIMARY KEY, rest REAL NOT NULL)",
+    "CREATE TABLE bare_log (key TEXT PRIMARY KEY, name INTEGER NOT NULL, cost REAL NOT NULL)",
+)
+_UPDATE = "UPDATE bare SET rest = rest - 1e-6 WHERE name = ? AND rest >= 1e-6"
+_INSERT = "INSERT INTO bare_log VALUES (?, ?, 1e-6)"
+
+
+def bare_sqlite(path: Path) -> tuple[sqlite3.Connection, Callable[[int, int], None]]:
+    raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    raw.execute("PRAGMA journal_mode = WAL")
+    raw.execute("PRAGMA synchronous = FULL")
+    for statement in _TABLES:
+        raw.execute(statement)
+    raw.executemany("INSERT INTO bare VALUES (?, 1e5)", [(i,) for i in range(24)])
+
+    def write(who: int, number: int) -> None:
+        raw.execute(_UPDATE, (who,))
+        raw.execute(_INSERT, (f"key {number}", who))
+
+    return raw, write
+
+
+def bare_single(path: Path) -> Ask:
+    raw, write = bare_sqlite(path)
+
+    def ask(who: int, number: int) -> None:
+        raw.execute("BEGIN IMMEDIATE")
+        write(who, number)
+        raw.execute("COMMIT")
+
+    return ask
+
+
+def bare_grouped(path: Path) -> Ask:
+    """One writer for all threads; one commit for all that wait."""
+    raw, write = bare_sqlite(path)
+    waiting: queue.SimpleQueue[tuple[int, int, Future[None]]] = queue.SimpleQueue()
+
+    def work() -> None:
+        while True:
+            group = [waiting.get()]
+            while len(group) < 128 and not waiting.empty():
+                group.append(waiting.get())
+            raw.execute("BEGIN IMMEDIATE")
+            for who, number, _ in group:
+                write(who, number)
+            raw.execute("COMMIT")
+            for _, _, answer in group:
+                answer.set_result(None)
+
+    threading.Thread(target=work, daemon=True).start()
+
+    def ask(who: int, number: int) -> None:
+        answer: Future[None] = Future()
+        waiting.put((who, number, answer))
+        answer.result()
+
+    return ask
+
+
+def bare_postgres(url: str, clients: int) -> Ask:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as raw:
+        for statement in _TABLES:
+            raw.execute(statement.replace("REAL", "DOUBLE PRECISION"))
+        for number in range(clients):
+            raw.execute("INSERT INTO bare VALUES (%s, 1e5)", (number,))
+    connections = [psycopg.connect(url, autocommit=True) for _ in range(clients)]
+    update, insert = _UPDATE.replace("?", "%s"), _INSERT.replace("?", "%s")
+
+    def ask(who: int, number: int) -> None:
+        connection = connections[who]
+        with connection.transaction():
+            connection.execute(update, (who,))
+            connection.execute(insert, (f"key {number}", who))
+
+    return ask
+
+
+def throughput(home: Path, server: Server, seconds: float) -> list[tuple[str, float, float, float]]:
+    rows = []
+    ledger = made(str(home / "one.db"), 1)
+    rows.append(("SQLite, 1 client", *compared(reserving(ledger, 1), bare_single(home / "bare1.db"), 1, seconds)))
+    ledger.close()
+    ledger = made(str(home / "grouped.db"), 24, group=True)
+    found = compared(reserving(ledger, 24), bare_grouped(home / "bare24.db"), 24, seconds)
+    rows.append(("SQLite, group commit, 24 threads", *found))
+    ledger.close()
+    for clients in (1, 24):
+        url = server.fresh(f"bench{clients}")
+        ledger = made(url, clients)
+        found = compared(reserving(ledger, clients), bare_postgres(url, clients), clients, seconds)
+        rows.append((f"PostgreSQL, {clients} clients, {clients} datasets", *found))
         ledger.close()
-        after = syncs(directory, seconds / 2)
-        rows.append((name, rate, (before + after) / 2))
-        before = after
+    return rows
+
+
+# -- long histories ----------------------------------------------------------------------------------------------------
+
+
+def aged(path: Path, events: int) -> None:
+    """A ledger with a long history: three events for each committed key, many keys in one transaction."""
+    ledger = made(str(path), 1)
+    charges = {"d0": {"epsilon": Fraction(COST)}}
+    for first in range(0, (events - 3) // 3, BATCH):
+        keys = [f"old {number}" for number in range(first, min(first + BATCH, (events - 3) // 3))]
+        commands: list[Command] = [Reserve(key, key, charges, None, "", 3600.0) for key in keys]
+        commands += [Move(to, key) for to in (STARTED, COMMITTED) for key in keys]
+        ledger.store.run_all(commands)
+    ledger.close()
+
+
+def timed(path: Path, what: str) -> tuple[float, float]:
+    """Seconds and peak memory (MB) of one command in a process of its own."""
+    call = [sys.executable, "-m", "bench.ledger", "--inside", what, str(path)]
+    ended = subprocess.run(call, capture_output=True, text=True, check=True)
+    seconds, memory = ended.stdout.split()
+    return float(seconds), float(memory)
+
+
+def inside(what: str, path: str) -> None:
+    begun = time.perf_counter()
+    if what == "restore":
+        ledger = Ledger.create(f"{path}.restored")
+        maintenance.restore(path, ledger)
+    else:
+        ledger = Ledger(path)
+        if what == "verify":
+            audit = ledger.verify()
+            if not audit.clean:
+                raise SystemExit(str(audit.problems))
+        elif what == "backup":
+            maintenance.backup(ledger, f"{path}.backup")
+        elif what == "history":
+            assert len(ledger.history("d0", last=50)) == 50
+        elif what == "reserve":
+            ledger.reserve("d0", cost=COST, key=f"new {os.getpid()}")
+            begun = time.perf_counter()
+            ledger.reserve("d0", cost=COST, key=f"new {os.getpid()} again")
+        else:
+            ledger.status("d0")
+    took = time.perf_counter() - begun
+    print(took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def long_histories(home: Path, events: int) -> list[tuple[str, list[tuple[float, float]]]]:
+    sizes = [events // 100, events // 10, events]
+    rows: list[tuple[str, list[tuple[float, float]]]] = []
+    for size in sizes:
+        aged(home / f"{size}.db", size)
+    for what in ("status", "history", "reserve", "verify", "backup", "restore"):
+        suffix = ".backup" if what == "restore" else ""
+        rows.append((what, [timed(home / f"{size}.db{suffix}", what) for size in sizes]))
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=4, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=8, help="for each measurement")
     parser.add_argument("--directory", help="on the disk to measure; PostgreSQL's is the temporary directory")
+    parser.add_argument("--events", type=int, default=10**6, help="of the longest history; 0 leaves it out")
+    parser.add_argument("--inside", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.inside is not None:
+        inside(*given.inside)
+        return
     with tempfile.TemporaryDirectory(prefix="privloss-bench-", dir=given.directory) as name:
         server = Server()
         try:
-            rows = measure(Path(name), server, given.seconds)
+            rows = throughput(Path(name), server, given.seconds)
         finally:
             server.stop()
-        print("| | per second | fsync per second then | ratio |\n|---|---|---|---|")
-        for what, rate, disk in rows:
-            print(f"| {what} | {rate:.0f} | {disk:.0f} | {rate / disk:.2f} |")
-        ledgers = [aged(Path(name) / f"{events}.db", events) for events in (SHORT, LONG)]
-        found = [statistics.median(times) for times in turns(ledgers, given.seconds)]
-        for ledger in ledgers:
-            ledger.close()
-    print("\n| events of history | reserve, median ms | ratio |\n|---|---|---|")
-    for events, median in zip((SHORT, LONG), found, strict=True):
-        print(f"| {events} | {median * 1e3:.2f} | {median / found[0]:.2f} |")
+        print("| | reservations per second | bare writer | ratio |\n|---|---|---|---|")
+        for what, ours, bare, ratio in rows:
+            print(f"| {what} | {ours:.0f} | {bare:.0f} | {ratio:.2f} |", flush=True)
+        if given.events:
+            sizes = [given.events // 100, given.events // 10, given.events]
+            print("\n| | " + " | ".join(f"{size} events" for size in sizes) + " |\n|---|---|---|---|")
+            for what, found in long_histories(Path(name), given.events):
+                cells = [f"{seconds * 1e3:.1f} ms, {memory:.0f} MB" for seconds, memory in found]
+                print(f"| {what} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

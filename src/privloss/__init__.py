@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from privloss.theorems.pairs.smooth import DensityPair as DensityPair
     from privloss.theorems.pairs.smooth import GaussianPair as GaussianPair
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "answers.parallel": ("parallel",),
@@ -183,6 +183,7 @@ __all__ = [
     "ZCDP",
     "Accountant",
     "Allocated",
+    "AlreadySpentError",
     "ApproxDP",
     "Bound",
     "Bounds",
@@ -210,6 +211,7 @@ __all__ = [
     "PrivlossError",
     "PureDP",
     "RandomizedResponse",
+    "RefusedError",
     "Sampled",
     "Shuffled",
     "Step",

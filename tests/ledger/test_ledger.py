@@ -134,6 +134,34 @@ def test_quote_needs_a_budget(place: str) -> None:
     assert _reason(refused) == "no-budget"
 
 
+def test_what_is_left_of_blocks(place: str) -> None:
+    """Of several blocks that which has least is shown, not the whole cap."""
+    ledger = Ledger.create(place)
+    ledger.add_dataset("b", adjacency="add-remove", blocks="month")
+    ledger.set_budget("b", currency="pure", cap="1")
+    assert ledger.reserve("b", cost="0.3", key="k", blocks="2026-02").remaining == {"b": {"epsilon": "0.7"}}
+    held = ledger.reserve("b", cost="0.3", key="l", blocks="2026-01..2026-03")
+    assert held.remaining == ledger.start("l").remaining == {"b": {"epsilon": "0.4"}}
+    with pytest.raises(RefusedError) as refused:
+        ledger.reserve("b", cost="0.5", key="m", blocks="2026-01..2026-02")
+    assert refused.value.remaining == {"b": {"epsilon": "0.4"}}
+
+
+def test_a_quote_says_why_not(place: str) -> None:
+    """Also where no budget is there to say what would be left."""
+    ledger = Ledger.create(place)
+    ledger.add_group("g", adjacency="add-remove")
+    ledger.add_dataset("d", adjacency="add-remove", parent="g")
+    ledger.add_dataset("b", adjacency="add-remove", blocks="month")
+    for name in "db":
+        ledger.set_budget(name, currency="pure", cap="1")
+    found = ledger.quote("d", cost="0.1")
+    assert [found[name]["refused"] for name in "dg"] == ["no-budget", "no-budget"]
+    assert [found[name]["remaining"] for name in "dg"] == [{"epsilon": "0.9"}, {}]
+    assert ledger.quote("b", cost="0.1")["b"]["refused"] == "blocks"
+    assert ledger.quote("d", cost="0.1", blocks="2026-01")["d"]["refused"] == "blocks"
+
+
 def test_leases(place: str) -> None:
     now = [1000.0]
     made = Ledger.create(place)

@@ -460,3 +460,15 @@ def test_the_command_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     assert data.endswith(b"\n")
     assert 20 <= data.count(b"\n") < 2402
     assert {len(row) for row in csv.reader(data.decode().splitlines()[1:])} == {9}
+
+
+def test_an_interrupt_while_workers_are_started_is_not_lost() -> None:
+    """Python prints and forgets what is raised in a hook of fork; Ctrl-C must wait until the workers are there."""
+    code = (
+        "import os, signal, time\nfrom privloss.planning import cores\n"
+        "os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "try:\n    with cores.answered(lambda n: time.sleep(0.02), range(200), 2) as answers:\n        list(answers)\n"
+        "except KeyboardInterrupt:\n    print('stopped')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.stdout == "stopped\n"

@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from decimal import Decimal
@@ -38,20 +39,28 @@ def read(name: str, value: Any, longest: int = _LONGEST) -> Fraction:
     text = repr(float(value)) if isinstance(value, float) else str(value).strip()
     if len(text) > longest:
         raise InvalidInput(f"{name} = {text[:20] + '...'!r}: must be written in at most {longest} characters.")
+    try:
+        return _parsed(text)
+    except ValueError as problem:
+        raise InvalidInput(f"{name} = {value!r}: {problem}") from None
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> Fraction:
     if _FRACTION.fullmatch(text):
         top, bottom = text.split("/")
         if int(bottom) == 0:
-            raise InvalidInput(f"{name} = {value!r}: has the denominator 0.")
+            raise ValueError("has the denominator 0.")
         found = Fraction(int(top), int(bottom))
     elif _DECIMAL.fullmatch(text):
         exponent = re.search(r"[eE]([+-]?[0-9]+)$", text)
         if exponent is not None and abs(int(exponent[1])) > 400:
-            raise InvalidInput(f"{name} = {value!r}: its exponent must lie between -400 and 400.")
+            raise ValueError("its exponent must lie between -400 and 400.")
         found = Fraction(text)
     else:
-        raise InvalidInput(f"{name} = {value!r}: must be a number >= 0, a decimal or a fraction like '1/11'.")
+        raise ValueError("must be a number >= 0, a decimal or a fraction like '1/11'.")
     if found > MOST:
-        raise InvalidInput(f"{name} = {value!r}: must be at most {MOST}.")
+        raise ValueError(f"must be at most {MOST}.")
     return found
 
 
@@ -105,13 +114,18 @@ def down(value: Fraction) -> float:
 
 def show(value: Fraction) -> str:
     """The exact decimal if it is short, else p/q."""
-    bottom, twos, fives = value.denominator, 0, 0
+    return _shown(value.numerator, value.denominator)
+
+
+@functools.lru_cache(maxsize=4096)
+def _shown(top: int, whole: int) -> str:
+    bottom, twos, fives = whole, 0, 0
     while bottom % 2 == 0:
         bottom, twos = bottom // 2, twos + 1
     while bottom % 5 == 0:
         bottom, fives = bottom // 5, fives + 1
     places = max(twos, fives)
     if bottom != 1 or places > 70:
-        return f"{value.numerator}/{value.denominator}"
-    digits = str(value.numerator * 10**places // value.denominator).rjust(places + 1, "0")
+        return f"{top}/{whole}"
+    digits = str(top * 10**places // whole).rjust(places + 1, "0")
     return digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}"

@@ -52,8 +52,10 @@ def quoted(account: Account, command: Reserve, refused: Refused | None, now: flo
     """What would be left to the owner that has least."""
     parts = command.charges[account.name]
     owners = [owner for owner in command.owners(account, now) if account.budget_of(owner) is not None]
-    left = {part: min(account.remaining(o)[part] for o in owners if part in account.remaining(o)) for part in parts}
-    shown = views.shown({part: amount - parts[part] for part, amount in left.items()})
+    left: dict[str, Fraction] = {}  # empty without an owner: no budget, or no blocks named
+    for part, amount in ((part, amount) for owner in owners for part, amount in account.remaining(owner).items()):
+        left[part] = min(amount, left.get(part, amount))
+    shown = views.shown({part: left[part] - amount for part, amount in parts.items() if part in left})
     found = {"charged": views.shown(parts), "remaining": shown, "fits": refused is None}
     return found if refused is None else {**found, "refused": refused.reason.code, "text": refused.text}
 

@@ -140,6 +140,7 @@ class Reserve(Command):
     lease: float  # seconds
     datasets: tuple[str, ...] = ()  # those that were named; () for all
     blocks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    every: tuple[str, ...] = ()  # periods its accounts were seen to have
     plan: dict[str, Any] | None = None
     label: str = ""
     note: Note = Note()
@@ -161,7 +162,7 @@ class Reserve(Command):
         return account.owners(self.analyst, at, self.blocks.get(account.name, ()))
 
     def probably(self, at: float) -> Collection[str]:
-        return likely_owners(self.analyst, at, [block for each in self.blocks.values() for block in each])
+        return likely_owners(self.analyst, at, self.every, [block for each in self.blocks.values() for block in each])
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import IntEnum
-from fractions import Fraction
 
 from privloss.ledger.amounts import show
 from privloss.ledger.commands import AddAccount, Command, Expire, Freeze, Move, Reserve, SetBudget
 from privloss.ledger.filters import Filter
 from privloss.ledger.names import normal
+from privloss.ledger.refusals import Refusal as Refusal
+from privloss.ledger.refusals import Refused as Refused
 from privloss.ledger.state import (
     COMMITTED,
     EVERYONE,
@@ -22,6 +21,7 @@ from privloss.ledger.state import (
     RESERVED,
     STARTED,
     VOIDED,
+    ZERO,
     Account,
     Analysis,
     Charges,
@@ -30,47 +30,6 @@ from privloss.ledger.state import (
     apply,
     charges_to_json,
 )
-
-
-class Refusal(IntEnum):
-    """Why a command is refused, in order of precedence."""
-
-    STALE = 0  # the caller priced it for settings that have changed since; it asks again by itself
-    UNKNOWN_DATASET = 1
-    DATASET_EXISTS = 2
-    UNKNOWN_KEY = 3
-    KEY_REUSED = 4
-    FROZEN = 5
-    ADJACENCY = 6
-    GROUP = 7
-    BLOCKS = 8
-    ANALYST = 9
-    NO_BUDGET = 10
-    CURRENCY = 11
-    BUDGET_FIXED = 12
-    QUOTA_ABOVE_CAP = 13
-    ALREADY_STARTED = 14
-    WRONG_STATE = 15
-    LEASE_EXPIRED = 16
-    BUDGET_EXCEEDED = 17
-    PERIOD_EXCEEDED = 18
-    PARENT_EXCEEDED = 19
-    QUOTA_EXCEEDED = 20
-
-    @property
-    def code(self) -> str:
-        return self.name.lower().replace("_", "-")
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A refusal, with one sentence, and by how much the tightest component falls short."""
-
-    reason: Refusal
-    text: str
-    charged: dict[str, dict[str, str]] | None = None
-    shortfall: dict[str, str] | None = None
-
 
 Decision = list[Event] | Refused
 
@@ -153,9 +112,7 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
             return Refused(Refusal.STALE, "the groups above it have changed; ask again")
         above = state.accounts[name].filter
         if not is_quota and above is not None and not set(above.caps) <= set(budget.caps):
-            return Refused(
-                Refusal.CURRENCY, f"group {name!r} above it is budgeted in {above.name}, in other components"
-            )
+            return Refused(Refusal.CURRENCY, f"group {name!r} above it is budgeted in other components ({above.name})")
     event = {"kind": "budget", "dataset": account.name, "analyst": command.analyst, "budget": command.budget.to_dict()}
     return [event if command.every is None else {**event, "every": command.every}]
 
@@ -164,26 +121,34 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     """Quotas and periods lie beneath a budget, in its currency. Quotas may change as long as what was spent fits them;
     the others are filters, whose caps are fixed before the first spend."""
     beneath = command.analyst != EVERYONE or command.every is not None
-    if beneath and account.filter is None:
-        return Refused(Refusal.NO_BUDGET, f"dataset {account.name!r} has no budget; set that first")
-    if beneath and account.filter is not None:
-        if not set(budget.caps) <= set(account.filter.caps) or budget.name != account.filter.name:
-            return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {account.filter.name}")
-        if not budget.caps:  # Renyi DP: it would hold nowhere
-            text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
-            return Refused(Refusal.CURRENCY, f"{text} ({', '.join(account.filter.caps)})")
-        if any(size > account.filter.caps[part] for part, size in budget.caps.items()):
-            return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
+    refused = _unfit_beneath(account, budget) if beneath else None
+    if refused is not None:
+        return refused
     if command.every is not None and account.blocks:
         return Refused(Refusal.BLOCKS, f"the blocks of {account.name!r} have budgets of their own; it has no periods")
     if command.analyst != EVERYONE:
         spent = account.totals(command.analyst)
-        if budget.shortfall({part: spent.get(part, Fraction(0)) for part in budget.caps}):
+        if budget.shortfall({part: spent.get(part, ZERO) for part in budget.caps}):
             return Refused(Refusal.BUDGET_FIXED, f"{command.analyst!r} has spent more than that already")
         return None
     if account.used or (command.every is None and (account.quotas or account.recurring)):
         text = f"dataset {account.name!r} has spends, quotas or periods under its budget; a filter's cap is fixed"
         return Refused(Refusal.BUDGET_FIXED, f"{text} beforehand")
+    return None
+
+
+def _unfit_beneath(account: Account, budget: Filter) -> Refused | None:
+    """What lies beneath a budget is in its currency, and no larger."""
+    above = account.filter
+    if above is None:
+        return Refused(Refusal.NO_BUDGET, f"dataset {account.name!r} has no budget; set that first")
+    if not set(budget.caps) <= set(above.caps) or budget.name != above.name:
+        return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {above.name}")
+    if not budget.caps:  # Renyi DP: it would hold nowhere
+        text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
+        return Refused(Refusal.CURRENCY, f"{text} ({', '.join(above.caps)})")
+    if any(size > above.caps[part] for part, size in budget.caps.items()):
+        return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
     return None
 
 
@@ -225,7 +190,7 @@ def with_groups(charges: Charges, state: State) -> Charges:
             held = found.setdefault(group, {})
             for part, amount in parts.items():
                 if budget is None or part in budget.caps:
-                    held[part] = held.get(part, Fraction(0)) + amount
+                    held[part] = held.get(part, ZERO) + amount
     return found
 
 
@@ -303,7 +268,7 @@ def exceeded(account: Account, command: Reserve, now: float) -> Iterator[Refused
         if budget is None:
             continue
         spent = account.totals(owner)
-        short = budget.shortfall({part: spent.get(part, Fraction(0)) + parts[part] for part in budget.caps})
+        short = budget.shortfall({part: spent.get(part, ZERO) + parts[part] for part in budget.caps})
         if short:
             reason, whose = _whose(account, owner, command)
             shown = {part: show(amount) for part, amount in short.items()}

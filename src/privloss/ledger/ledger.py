@@ -220,8 +220,21 @@ class Ledger:
         for _ in range(2):  # priced for settings seen before; if they have changed, once more
             found = self._settings(asked.datasets)
             charges, read = asked.charges(found), asked.block_names(found)
+            every = tuple({e for each in charges if each in found.accounts and (e := found.accounts[each].every)})
+            plan_body, datasets_named = asked.body, asked.datasets
             command = Reserve(
-                name, digest, charges, asked.adjacency, owner, seconds, asked.datasets, read, asked.body, text, note
+                name,
+                digest,
+                charges,
+                asked.adjacency,
+                owner,
+                seconds,
+                datasets_named,
+                read,
+                every,
+                plan_body,
+                text,
+                note,
             )
             outcome = self._tried(command)
             if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:
@@ -307,7 +320,8 @@ class Ledger:
 
     def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
         """The events that concern a dataset, oldest first. Of them, if asked: the `last` so many, those of an
-        `analyst`, of one `kind` or `key`, from `since` on, before `until` (seconds since the epoch)."""
+        `analyst`, of one `kind` or `key`, of keys that stand at `state` now, from `since` on, before `until` (seconds
+        since the epoch)."""
         self._dataset(name)
         with self.store.reading() as cursor:
             return views.history(self.store, cursor, name, views.Wanted(**wanted))

@@ -17,28 +17,31 @@ from pathlib import Path
 from typing import Any
 
 from privloss.errors import InvalidInput
-from privloss.ledger.commands import Freeze, Note
+from privloss.ledger.commands import Note
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.replay import Replay
 from privloss.ledger.state import LEDGER, Analysis, State
 from privloss.ledger.stores.base import INSERT_EVENT, Entry, Finding, LedgerError, Loaded
 from privloss.ledger.stores.rows import GENESIS, analysis_row, canonical
 from privloss.ledger.stores.schema import VERSION, open_chains
-from privloss.ledger.verify import verify
+from privloss.ledger.verify import Step, length, verify, watched
 
 _BATCH = 1000
+_LATE = "SELECT DISTINCT key FROM open_lease WHERE lease < ? ORDER BY key LIMIT 6"
 
 
-def backup(ledger: Ledger, path: str | Path) -> int:
+def backup(ledger: Ledger, path: str | Path, step: Step | None = None) -> int:
     """Write the history to a file, whole or not at all; returns the number of events."""
     target = Path(path)
     if not target.parent.is_dir():
         raise InvalidInput(f"file = {str(path)!r}: its directory does not exist.")
+    with ledger.store.reading() as cursor:
+        of = length(ledger.store, cursor)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     count = 0
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            for line in ledger.export():
+            for line in watched(ledger.export(), of, step):
                 file.write(line + "\n")
                 count += 1
             file.flush()
@@ -63,37 +66,35 @@ def read_backup(path: str | Path) -> Iterator[Entry]:
         raise InvalidInput(f"file = {str(path)!r}: is not a readable backup ({problem}).") from None
 
 
-def check_backup(path: str | Path) -> int:
+def check_backup(path: str | Path, step: Step | None = None) -> int:
     """How many events a backup has; refused if one of them does not follow from those before."""
-    replay = Replay().run(read_backup(path))
+    replay = Replay().run(watched(read_backup(path), 0, step))
     if replay.problem:
         raise LedgerError(f"file = {str(path)!r}: {replay.problem}.")
     return replay.events
 
 
-def restore(path: str | Path, ledger: Ledger) -> int:
+def restore(path: str | Path, ledger: Ledger, step: Step | None = None) -> int:
     """Fill an empty ledger from a backup; every dataset is frozen."""
-    check_backup(path)
+    of = check_backup(path, step)
     store = ledger.store
     with store.transaction() as cursor:
         if store.accounts(cursor) or store.ends(cursor):
             raise LedgerError("db: the ledger is not empty; restore into a new one.")
         closed: list[Analysis] = []
-        replay, entries = Replay(closed.append), read_backup(path)
+        replay, entries = Replay(closed.append), watched(read_backup(path), of, step)
         while batch := list(islice(entries, _BATCH)):
             replay.run(batch, last=False)
             rows = [(entry.chain, entry.seq, entry.previous, entry.body, entry.hash) for entry in batch]
-            store.many(cursor, INSERT_EVENT, rows)
+            cursor.executemany(INSERT_EVENT, rows)
             insert = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-            store.many(cursor, insert, [analysis_row(each) for each in closed])
+            cursor.executemany(insert, [analysis_row(each) for each in closed])
             closed.clear()
         now = ledger.now()
         _settle(ledger, cursor, replay, now)
         note = Note(ledger.actor, f"restored from a backup of {replay.events} events")
         held = Loaded(now, State(), {LEDGER: store.ends(cursor).get(LEDGER, (0, GENESIS))})
         store.write(cursor, held, [{"kind": "restored", "events": replay.events, "at": now, **note.said()}])
-        names = store.accounts(cursor)
-    store.run_all([Freeze(name, True, note) for name in names], ledger.clock)
     return replay.events
 
 
@@ -102,12 +103,11 @@ def _settle(ledger: Ledger, cursor: Any, replay: Replay, now: float) -> None:
     store = ledger.store
     for account in replay.state.accounts.values():
         account.frozen = True
-    store.write_tables(cursor, Loaded(now, State(), dict(replay.ends)), [LEDGER])
-    if set(replay.ends) == {LEDGER}:  # a backup of a release before 0.3
+    old = set(replay.ends) <= {LEDGER}  # a backup of a release before 0.3
+    held = Loaded(now, State() if old else replay.state, dict(replay.ends))
+    store.flush(cursor, list(store.changes(held, [LEDGER, *sorted(held.state.accounts)])))
+    if old:
         open_chains(store, cursor, replay.state, now)
-    else:
-        held = Loaded(now, replay.state, dict(replay.ends))
-        store.write_tables(cursor, held, sorted(replay.state.accounts))
 
 
 def doctor(ledger: Ledger) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ def doctor(ledger: Ledger) -> list[dict[str, Any]]:
         version = store.version(cursor)
         query = "SELECT name FROM dataset WHERE frozen <> 0 ORDER BY name"
         frozen = [row[0] for row in store.execute(cursor, query).fetchall()]
-        late = store.execute(cursor, "SELECT key FROM open_lease WHERE lease < ? LIMIT 6", [ledger.now()]).fetchall()
+        late = store.execute(cursor, _LATE, [ledger.now()]).fetchall()
     thaw = f"frozen: {', '.join(frozen)}; privloss ledger unfreeze NAME"
     found = [
         Finding("schema", version == VERSION, f"version {version}"),

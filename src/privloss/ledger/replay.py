@@ -66,21 +66,9 @@ class Replay:
         if old and self._modern:
             return "an older release's event after the chains of datasets had begun"
         self._modern |= event["kind"] in ("account", "opened")
-        if event["kind"] == "opened":
-            seq, link = self.ends.get(LEDGER, (0, GENESIS))
-            if event["after"] != {"seq": seq, "hash": link}:
-                return "does not begin at the end of the older chain"
-        if not old:
-            places = chains(event)
-            if entry.chain not in places:
-                return f"stands in the chain of {entry.chain!r}, which it does not concern"
-            if any(entry.chain in missing for body, missing in self._waiting.items() if body != entry.body):
-                return "stands before an event that began earlier"
-            left = self._waiting.pop(entry.body, places)
-            left = [name for name in left if name != entry.chain]
-            if left:
-                self._waiting[entry.body] = left
-                return ""
+        wrong = "" if old else self._misplaced(entry, event)
+        if wrong or entry.body in self._waiting:
+            return wrong
         wrong = (unlawful_before_chains if old else unlawful)(self.state, event)
         if not wrong and event["kind"] == "reserved":
             wrong = self._twice(event["key"])
@@ -90,6 +78,22 @@ class Replay:
         apply(self.state, event)
         self._close(event)
         return self._exceeded(event) if old else ""
+
+    def _misplaced(self, entry: Entry, event: Event) -> str:
+        """Why an event may not stand where it does; notes in which of its chains it has still to appear."""
+        if event["kind"] == "opened":
+            seq, link = self.ends.get(LEDGER, (0, GENESIS))
+            if event["after"] != {"seq": seq, "hash": link}:
+                return "does not begin at the end of the older chain"
+        places = chains(event)
+        if entry.chain not in places:
+            return f"stands in the chain of {entry.chain!r}, which it does not concern"
+        if any(entry.chain in missing for body, missing in self._waiting.items() if body != entry.body):
+            return "stands before an event that began earlier"
+        left = [name for name in self._waiting.pop(entry.body, places) if name != entry.chain]
+        if left:
+            self._waiting[entry.body] = left
+        return ""
 
     def _twice(self, key: str) -> str:
         mark = _fingerprint(key)

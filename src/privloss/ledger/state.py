@@ -24,6 +24,7 @@ EVERYONE = ""  # the owner of an account's own budget
 LEDGER = ""  # the chain of the ledger itself
 _PERIOD, _BLOCK = "@", "#"
 _DIGITS = 60  # of a number of units, written so that texts sort like numbers
+ZERO = Fraction(0)
 Event = dict[str, Any]
 Charges = dict[str, dict[str, Fraction]]  # account -> component -> amount
 
@@ -33,8 +34,8 @@ class Balance:
     """One component of one owner's budget; without a cap it only counts."""
 
     cap: Fraction | None
-    committed: Fraction = Fraction(0)
-    reserved: Fraction = Fraction(0)
+    committed: Fraction = ZERO
+    reserved: Fraction = ZERO
 
     @property
     def total(self) -> Fraction:
@@ -64,6 +65,7 @@ class Account:
     every: str | None = None  # the period of `recurring`
     recurring: Filter | None = None
     balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
+    changed: bool = field(default=False, compare=False)  # in its settings, since it was loaded
 
     def budget_of(self, owner: str) -> Filter | None:
         """The filter an owner's balances are held to; None if they only count."""
@@ -89,6 +91,13 @@ class Account:
         spent = self.totals(owner)
         return {} if budget is None else {part: cap - spent.get(part, 0) for part, cap in budget.caps.items()}
 
+    def left(self, owners: Iterable[str]) -> dict[str, Fraction]:
+        """What is left of the account's own budget; where data lies in blocks, of the block that has least."""
+        if not self.blocks:
+            return self.remaining(EVERYONE)
+        each = [self.remaining(owner) for owner in owners if owner.startswith(_BLOCK)]
+        return {part: min(found[part] for found in each) for part in each[0]} if each else {}
+
     def add(self, owner: str, parts: Mapping[str, Fraction], reserved: int, committed: int) -> None:
         budget = self.budget_of(owner)
         for component, amount in parts.items():
@@ -108,9 +117,9 @@ class Account:
             known.cap = cap
 
 
-def likely_owners(analyst: str, at: float, blocks: Iterable[str]) -> list[str]:
-    """Whose balances a reservation will need, before its accounts are known."""
-    periods = [_PERIOD + calendar.label(every, at) for every in calendar.EVERY]
+def likely_owners(analyst: str, at: float, every: Iterable[str], blocks: Iterable[str]) -> list[str]:
+    """Whose balances a reservation will need, before its accounts are held."""
+    periods = [_PERIOD + calendar.label(each, at) for each in every]
     return [*periods, *(_BLOCK + block for block in blocks), *([analyst] if analyst != EVERYONE else [])]
 
 
@@ -186,6 +195,7 @@ def apply(state: State, event: Event) -> None:
         _budget(state.accounts[event["dataset"]], event)
     elif kind == "frozen":
         state.accounts[event["dataset"]].frozen = event["frozen"]
+        state.accounts[event["dataset"]].changed = True
     elif kind == "restored":
         for account in state.accounts.values():
             account.frozen = True
@@ -210,7 +220,8 @@ def _reserve(state: State, event: Event) -> None:
     state.analyses[event["key"]] = analysis
     _move(state, analysis, reserved=1)
     for name in charges:
-        state.accounts[name].used = True
+        if not state.accounts[name].used:
+            state.accounts[name].used = state.accounts[name].changed = True
 
 
 def _old_owners(account: Account, analyst: str) -> list[str]:
@@ -220,6 +231,7 @@ def _old_owners(account: Account, analyst: str) -> list[str]:
 
 def _budget(account: Account, event: Event) -> None:
     made, owner = Filter.from_dict(event["budget"]), event["analyst"]
+    account.changed = True
     if event.get("every") is not None:
         account.every, account.recurring = event["every"], made
         return

@@ -10,9 +10,9 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from privloss.ledger.replay import Replay
 from privloss.ledger.state import LEDGER, Analysis, State
@@ -29,6 +29,9 @@ from privloss.ledger.stores.rows import (
 )
 
 Ends = dict[str, tuple[int, str]]
+Step = Callable[[int, int], None]  # is told how much of how much is done
+_OFTEN = 1000
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,26 @@ class _Multiset:
         self.total = (self.total + int.from_bytes(hmac.digest(self._key, text, "sha256"))) % 2**256
 
 
-def verify(store: Store) -> Audit:
+def watched(items: Iterable[_Item], of: int, step: Step | None) -> Iterator[_Item]:
+    """The same items; `step` is told now and then how many have gone by."""
+    for done, item in enumerate(items):
+        if step is not None and done % _OFTEN == 0:
+            step(done, of)
+        yield item
+
+
+def length(store: Store, cursor: Any) -> int:
+    """About how many entries there are: their last number."""
+    return int(store.execute(cursor, "SELECT coalesce(max(number), 0) FROM event").fetchone()[0])
+
+
+def verify(store: Store, step: Step | None = None) -> Audit:
     """Recompute the chains and decide every event again; compare with every table. Names the first bad event."""
     key = secrets.token_bytes(32)
     told, kept = _Multiset(key), _Multiset(key)
     with store.reading() as cursor:
         replay = Replay(lambda analysis: told.add(analysis_row(analysis)))
-        replay.run(store.entries(cursor))
+        replay.run(watched(store.entries(cursor), length(store, cursor), step))
         problems = [replay.problem] if replay.problem else _differences(store, cursor, replay, told, kept)
     return Audit(tuple(problems), replay.events, replay.ends)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from privloss.ledger.names import normal
 from privloss.ledger.state import EVERYONE, LEDGER, Account, Event
 from privloss.ledger.stores.base import Store
 
-_ENTRY = "SELECT seq, body FROM event WHERE chain = ?"
+_ENTRY = "SELECT number, seq, body FROM event WHERE chain = ?"
 
 
 def signed(amount: Fraction) -> str:
@@ -22,11 +23,14 @@ def signed(amount: Fraction) -> str:
 
 def shown(parts: Mapping[str, Fraction]) -> dict[str, str]:
     """Amounts by component, orders of Renyi divergence in order."""
-    return {part: signed(parts[part]) for part in sorted(parts, key=_order)}
+    return {part: signed(parts[part]) for part in sorted(parts, key=order)}
 
 
-def _order(component: str) -> tuple[float, str]:
-    return (float(component.split()[1]), "") if component.startswith("order ") else (0.0, component)
+def order(component: str) -> tuple[float, str]:
+    """Sorts components: orders of Renyi divergence as numbers, delta last."""
+    if component.startswith("order "):
+        return float(component.split()[1]), ""
+    return float(component == "delta"), component
 
 
 def one(parts: Mapping[str, Any]) -> Any:
@@ -75,7 +79,7 @@ def _amounts(account: Account, owner: str) -> dict[str, Any]:
 def _person(account: Account, owner: str) -> dict[str, Any]:
     quota, spent = account.quotas.get(owner), account.totals(owner)
     found: dict[str, Any] = {}
-    for part in sorted({*spent, *(quota.caps if quota else ())}, key=_order):
+    for part in sorted({*spent, *(quota.caps if quota else ())}, key=order):
         found[part] = {"spent": show(spent.get(part, Fraction(0)))}
         if quota is not None and part in quota.caps:
             found[part] |= {"cap": show(quota.caps[part]), "remaining": show(account.remaining(owner)[part])}
@@ -92,16 +96,19 @@ class Wanted:
     since: float | None = None
     until: float | None = None
     key: str | None = None
+    state: str | None = None  # where the event's key stands now
 
-    def has(self, event: Event, analysts: Mapping[str, str]) -> bool:
-        """Whether an event is wanted; who asked for a key is known from its reservation."""
-        who = normal(event.get("analyst") or analysts.get(event.get("key", ""), ""))
+    def has(self, event: Event, known: Mapping[str, tuple[str, str]]) -> bool:
+        """Whether an event is wanted; who asked for a key, and where it stands, is known from its analysis."""
+        analyst, state = known.get(event.get("key", ""), ("", ""))
+        who = normal(event.get("analyst") or analyst)
         checks = (
             self.analyst is None or who == normal(self.analyst),
             self.kind is None or event["kind"] == self.kind,
             self.since is None or event["at"] >= self.since,
             self.until is None or event["at"] < self.until,
             self.key is None or event.get("key") == self.key,
+            self.state is None or state == self.state,
         )
         return all(checks)
 
@@ -109,24 +116,23 @@ class Wanted:
 def history(store: Store, cursor: Any, name: str, wanted: Wanted) -> list[dict[str, Any]]:
     """The events that concern an account, oldest first; the last ones are found without reading the others."""
     found: list[dict[str, Any]] = []
-    analysts: dict[str, str] = {}
+    known: dict[str, tuple[str, str]] = {}
     for event in _backwards(store, cursor, name):
-        if wanted.since is not None and event["at"] < wanted.since and event["kind"] != "reserved":
+        if wanted.since is not None and event["at"] < wanted.since:
             continue
-        who = _analyst(store, cursor, event, analysts) if wanted.analyst is not None else {}
-        if wanted.has(event, who):
+        if wanted.analyst is not None or wanted.state is not None:
+            _look_up(store, cursor, event.get("key"), known)
+        if wanted.has(event, known):
             found.append(event)
             if wanted.last is not None and len(found) >= wanted.last:
                 break
     return found[::-1]
 
 
-def _analyst(store: Store, cursor: Any, event: Event, known: dict[str, str]) -> dict[str, str]:
-    key = event.get("key")
+def _look_up(store: Store, cursor: Any, key: str | None, known: dict[str, tuple[str, str]]) -> None:
     if key is not None and key not in known:
         analysis = store.analysis(cursor, key)
-        known[key] = "" if analysis is None else analysis.analyst
-    return known
+        known[key] = ("", "") if analysis is None else (analysis.analyst, analysis.state)
 
 
 _PAGE = 500
@@ -134,21 +140,38 @@ _PAGE = 500
 
 def _backwards(store: Store, cursor: Any, name: str) -> Iterator[dict[str, Any]]:
     """From the newest to the oldest, a page at a time; then what releases before 0.3 wrote into one chain for all."""
-    seq = 2**62
-    while rows := store.execute(
-        cursor, f"{_ENTRY} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}", [name, seq]
-    ).fetchall():
-        for seq, body in rows:
-            yield {"seq": seq, **json.loads(body)}
-    found, keys = [], set()
-    for seq, body in store.execute(cursor, f"{_ENTRY} ORDER BY seq", [LEDGER]).fetchall():
+    first = store.execute(cursor, f"{_ENTRY} AND seq = 1", [name]).fetchall()
+    older = json.loads(first[0][2]).get("after", {}).get("seq", 0) if first else 0
+    restored = store.execute(cursor, f"{_ENTRY} AND seq > ? ORDER BY seq DESC", [LEDGER, older]).fetchall()
+    both = heapq.merge(
+        _pages(store, cursor, name),
+        (_event(row) for row in restored if json.loads(row[2])["kind"] == "restored"),
+        key=lambda found: -found[0],
+    )
+    for _, event in both:
+        yield event
+    yield from _before_chains(store, cursor, name, older)
+
+
+def _event(row: Any) -> tuple[int, dict[str, Any]]:
+    return row[0], {"seq": row[1], **json.loads(row[2])}
+
+
+def _pages(store: Store, cursor: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    seq, query = 2**62, f"{_ENTRY} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}"
+    while rows := store.execute(cursor, query, [name, seq]).fetchall():
+        seq = rows[-1][1]
+        yield from map(_event, rows)
+
+
+def _before_chains(store: Store, cursor: Any, name: str, last: int) -> list[dict[str, Any]]:
+    """Older events of one dataset, newest first: a key's later events do not say what it was charged to."""
+    found: list[dict[str, Any]] = []
+    keys: set[str] = set()
+    for _, seq, body in store.stream(cursor, f"{_ENTRY} AND seq <= ? ORDER BY seq", [LEDGER, last]):
         event = json.loads(body)
         if name in event.get("charges", {}):
             keys.add(event["key"])
-        if (
-            event["kind"] == "restored"
-            or (event["kind"] != "account" and event.get("dataset") == name)
-            or event.get("key") in keys
-        ):
+        if event["kind"] == "restored" or event.get("dataset") == name or event.get("key") in keys:
             found.append({"seq": seq, **event})
-    yield from reversed(found)
+    return found[::-1]

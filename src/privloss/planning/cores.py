@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, TypeVar
 
 from privloss.errors import PrivlossError
@@ -72,7 +72,7 @@ def _shared(
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(ask,))
     finished = False
     try:
-        with warnings.catch_warnings():  # idle threads of numerical libraries survive a fork
+        with warnings.catch_warnings(), _undisturbed():  # idle threads of numerical libraries survive a fork
             warnings.simplefilter("ignore", DeprecationWarning)
             asked: dict[Future[Any], int] = {pool.submit(_ask, first): first}
         more = True
@@ -92,6 +92,16 @@ def _shared(
             for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until the workers are there: Python prints and forgets an exception between fork and return."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(ask: Callable[[int], Any]) -> None:

@@ -2,8 +2,7 @@
 
 A transaction locks, loads the part of the state its commands need, decides, writes balances, analyses and events (each
 chained, in every account it concerns, to the last by its hash), and commits. Nothing is answered before the commit is
-durable. Statements that do not wait for each other are sent before the first is read, so that a store far away is asked
-twice in all: once to load, once to write.
+durable. A store far away is asked three times in all: to hold, to load, to write.
 """
 
 from __future__ import annotations
@@ -12,14 +11,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
-from privloss.errors import PrivlossError
 from privloss.ledger.commands import Command, Expire
-from privloss.ledger.decide import Refused, step
-from privloss.ledger.state import EVERYONE, LEDGER, OPEN, Account, Analysis, Charges, Event, State, chains
+from privloss.ledger.decide import step
+from privloss.ledger.state import EVERYONE, LEDGER, OPEN, Account, Analysis, Event, State, chains
+from privloss.ledger.stores.parts import Entry as Entry
+from privloss.ledger.stores.parts import Finding as Finding
+from privloss.ledger.stores.parts import LedgerError as LedgerError
+from privloss.ledger.stores.parts import Loaded as Loaded
+from privloss.ledger.stores.parts import LostReply as LostReply
+from privloss.ledger.stores.parts import Outcome as Outcome
 from privloss.ledger.stores.rows import (
     ACCOUNT,
     ANALYSIS,
@@ -36,69 +38,18 @@ from privloss.ledger.stores.rows import (
     marks,
 )
 
+_PAGE = 200  # events in one statement
 _MOST_LATE, _MOST_ROUNDS = 500, 100  # leases given back by one transaction, and such transactions before a command
 Clock = Callable[[], float]
+Change = tuple[str, tuple[Any, ...]]  # a statement and its values
+_SET_BALANCE = (
+    "UPDATE balance SET cap = ?, committed = ?, reserved = ?, total_units = ?, cap_units = ? "
+    "WHERE dataset = ? AND owner = ? AND component = ?"
+)
+_ACCOUNTS = "SELECT 'account', name, adjacency, unit, {frozen}, settings, {seq}, head, '' FROM dataset"
+_KEYS = "SELECT 'key', key, request, analyst, state, {lease}, charges, held_on, run FROM analysis"
+_BALANCES = "SELECT 'balance', dataset, owner, component, cap, committed, reserved, total_units, cap_units FROM balance"
 INSERT_EVENT = "INSERT INTO event (chain, seq, previous, body, hash) VALUES (?, ?, ?, ?, ?)"
-
-
-class LedgerError(PrivlossError):
-    """The ledger cannot be used as asked; nothing was changed."""
-
-
-class LostReply(LedgerError):
-    """It is not known whether the command took effect: asking again under the same key gives the answer."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command did: a refusal if there was one, where its key stands, and what is left on its accounts."""
-
-    refused: Refused | None
-    state: str | None = None
-    charges: Charges = field(default_factory=dict)
-    remaining: dict[str, dict[str, Fraction]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, command: Command, refused: Refused | None, state: State) -> Outcome:
-        keys = [key for key in (*command.moves, *command.claims) if key in state.analyses]
-        found = state.analyses[keys[0]] if keys else None
-        names = command.accounts if found is None or refused is not None else found.charges
-        left = {name: state.accounts[name].remaining(EVERYONE) for name in sorted(names) if name in state.accounts}
-        return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of a check-up."""
-
-    check: str
-    ok: bool
-    text: str
-
-
-@dataclass
-class Loaded:
-    """The part of a ledger that is held: its state, the end of every chain, and how all that was when it was loaded."""
-
-    now: float
-    state: State = field(default_factory=State)
-    ends: dict[str, tuple[int, str]] = field(default_factory=dict)
-    before: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # the row of each account
-    balances: dict[tuple[str, str, str], tuple[Any, ...]] = field(default_factory=dict)
-    analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An event as it stands in one chain."""
-
-    number: int  # grows along every chain, and from each event to the next in any of them
-    chain: str
-    seq: int
-    previous: str
-    body: str
-    hash: str
 
 
 class Store(ABC):
@@ -106,6 +57,7 @@ class Store(ABC):
 
     boundary: Callable[[str], None] = staticmethod(lambda statement: None)
     hold = ""  # what is added to a SELECT to hold its rows until the transaction ends
+    sql_now = ""  # the time of the place where the ledger is kept, in a statement
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
@@ -114,14 +66,6 @@ class Store(ABC):
     @abstractmethod
     def reading(self) -> AbstractContextManager[Any]:
         """A cursor that sees one consistent snapshot, and holds up nobody."""
-
-    @abstractmethod
-    def clock(self, cursor: Any) -> Clock:
-        """The time of the place where the ledger is kept: asks at once, answers when called."""
-
-    def moment(self, now: Clock) -> tuple[str, list[Any]]:
-        """The time in a statement, and its values."""
-        return "?", [now()]
 
     @abstractmethod
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
@@ -137,6 +81,10 @@ class Store(ABC):
     def own_checks(self) -> list[Finding]:
         """What a check-up should know about this kind of store."""
         return []
+
+    def text(self, number: str) -> str:
+        """A number in a column of texts."""
+        return number
 
     def execute(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Any:
         self.boundary(statement)
@@ -158,65 +106,107 @@ class Store(ABC):
         raise AssertionError("the last round decides")
 
     def _decided(self, cursor: Any, held: Loaded, commands: Sequence[Command]) -> list[Outcome]:
-        outcomes, events = [], []
-        for command in commands:
-            made, refused = step(held.state, command, held.now)
-            events += made
-            outcomes.append(Outcome.of(command, refused, held.state))
+        outcomes, events = self.decided(held, commands)
         if events:
             self.write(cursor, held, events)
         return outcomes
 
+    def decided(self, held: Loaded, commands: Sequence[Command]) -> tuple[list[Outcome], list[Event]]:
+        """What commands lead to, one after the other."""
+        outcomes: list[Outcome] = []
+        events: list[Event] = []
+        for command in commands:
+            made, refused = step(held.state, command, held.now)
+            events += made
+            outcomes.append(Outcome.of(command, refused, held.state, held.now))
+        return outcomes, events
+
     # -- loading --
 
-    def _load(self, cursor: Any, commands: Sequence[Command], clock: Clock | None) -> Loaded:
+    def _load(self, cursor: Any, commands: Sequence[Command], clock: Clock | None, unheld: bool = False) -> Loaded:
         """What commands need. Only accounts whose rows are held are loaded: they are what may be written."""
         moved = sorted({key for command in commands for key in command.moves})
         claimed = {key for command in commands for key in command.claims}
         first = [analysis_from(row) for row in self._analyses(cursor, moved).fetchall()] if moved else []
-        names = {name for command in commands for name in command.accounts}
-        names |= {name for found in first for name in found.charges}
-        expiring = sorted({name for command in commands if command.expires for name in command.accounts})
-        query = f"{ACCOUNT} WHERE name IN ({marks(names)}) ORDER BY name{self.hold}"
-        accounts = self.execute(cursor, query, sorted(names)) if names else None
-        # held: nobody else can change what is read from here on
-        keys = self._analyses(cursor, sorted({*moved, *claimed})) if moved or claimed else None
-        now = self.clock(cursor) if clock is None else clock
-        guess = (clock or time.time)()
-        owners = {owner for command in commands for owner in command.probably(guess)} | {EVERYONE}
-        owners |= {owner for found in first for on in found.on.values() for owner in on}
-        balances = self._balances(cursor, names, owners) if names else None
-        late = self._late(cursor, expiring, now) if expiring else None
+        names = sorted(
+            {name for command in commands for name in command.accounts} | {n for f in first for n in f.charges}
+        )
         held = Loaded(0.0)
-        for row in accounts.fetchall() if accounts is not None else ():
-            held.before[row[0]], held.ends[row[0]] = tuple(row[:5]), (row[5], row[6])
-            if row[0] != LEDGER:
-                held.state.accounts[row[0]] = account_from(row)
-        for row in keys.fetchall() if keys is not None else ():
-            found = analysis_from(row)
-            if set(found.charges) <= set(held.state.accounts) or found.key in claimed:
-                held.state.analyses[found.key], held.analyses[found.key] = found, tuple(row)
-        self._take(held, balances)
-        held.late = tuple(dict.fromkeys(row[0] for row in late.fetchall())) if late is not None else ()
-        held.now = now()
-        self._the_rest(cursor, held, commands, owners)
+        if names and not unheld:
+            query = f"{ACCOUNT} WHERE name IN ({marks(names)}) ORDER BY name{self.hold}"
+            self._fill(held, [("account", *row) for row in self.execute(cursor, query, names).fetchall()], ())
+        # held: nobody else can change what is read from here on
+        owners = {owner for command in commands for owner in command.probably((clock or time.time)())} | {EVERYONE}
+        owners |= {owner for found in first for on in found.on.values() for owner in on}
+        expiring = sorted({name for command in commands if command.expires for name in command.accounts})
+        keys, accounts = sorted({*moved, *claimed}), names if unheld else ()
+        self._fill(held, self._details(cursor, accounts, keys, names, owners, expiring, clock), claimed)
+        self._the_rest(cursor, held, commands, owners, clock)
         return held
 
     def _analyses(self, cursor: Any, keys: Sequence[str]) -> Any:
         return self.execute(cursor, f"{ANALYSIS} WHERE key IN ({marks(keys)})", keys)
 
-    def _balances(self, cursor: Any, names: Collection[str], owners: Collection[str]) -> Any:
-        query = f"{BALANCE} WHERE dataset IN ({marks(names)}) AND owner IN ({marks(owners)})"
-        return self.execute(cursor, query, [*sorted(names), *sorted(owners)])
+    def _details(
+        self,
+        cursor: Any,
+        accounts: Sequence[str],
+        keys: Sequence[str],
+        names: Sequence[str],
+        owners: Collection[str],
+        expiring: Sequence[str],
+        clock: Clock | None,
+    ) -> list[Any]:
+        """Accounts, keys, balances, leases that have ended and the time, in one question: rows that say what they are,
+        accounts first."""
+        moment, time_values = (self.sql_now, []) if clock is None else ("?", [clock()])
+        values: list[Any] = list(time_values)
+        parts = [f"SELECT 'now', {self.text(moment)}, '', '', '', '', '', '', ''"]
+        if accounts:
+            number, frozen = self.text("seq"), self.text("frozen")
+            parts.insert(0, f"{_ACCOUNTS.format(frozen=frozen, seq=number)} WHERE name IN ({marks(accounts)})")
+            values = [*accounts, *values]
+        if keys:
+            parts.append(f"{_KEYS.format(lease=self.text('lease'))} WHERE key IN ({marks(keys)})")
+            values += keys
+        if names:
+            parts.append(f"{_BALANCES} WHERE dataset IN ({marks(names)}) AND owner IN ({marks(owners)})")
+            values += [*names, *sorted(owners)]
+        if expiring:
+            late = f"SELECT key FROM open_lease WHERE dataset IN ({marks(expiring)}) AND lease < {moment}"
+            late = f"{late} ORDER BY lease LIMIT {_MOST_LATE}"
+            parts.append(f"SELECT 'late', key, '', '', '', '', '', '', '' FROM ({late}) AS late")
+            values += [*expiring, *time_values]
+        found: list[Any] = self.execute(cursor, " UNION ALL ".join(parts), values).fetchall()
+        return found
 
-    def _take(self, held: Loaded, balances: Any) -> None:
-        for row in balances.fetchall() if balances is not None else ():
-            place = name, owner, component = row[0], row[1], row[2]
-            if name in held.state.accounts:
-                held.state.accounts[name].balances[(owner, component)] = balance_from(row)
-                held.balances[place] = tuple(row)
+    def _fill(self, held: Loaded, details: Sequence[Any], claimed: Collection[str]) -> None:
+        late: dict[str, None] = {}
+        for kind, *row in details:
+            if kind == "balance":
+                name, owner, component = row[:3]
+                if name in held.state.accounts:
+                    held.state.accounts[name].balances[(owner, component)] = balance_from(row)
+                    held.balances[(name, owner, component)] = tuple(row)
+            elif kind == "key":
+                row[4] = float(row[4])
+                found = analysis_from(row)
+                if found.key in claimed or found.charges.keys() <= held.state.accounts.keys():
+                    held.state.analyses[found.key], held.analyses[found.key] = found, tuple(row)
+            elif kind == "account":
+                name, row[3], row[5] = row[0], int(float(row[3])), int(float(row[5]))
+                held.before[name], held.ends[name] = tuple(row[:5]), (row[5], row[6])
+                if name != LEDGER:
+                    held.state.accounts[name] = account_from(row)
+            elif kind == "now":
+                held.now = float(row[0])
+            else:
+                late[row[0]] = None
+        held.late += tuple(late)
 
-    def _the_rest(self, cursor: Any, held: Loaded, commands: Sequence[Command], loaded: set[str]) -> None:
+    def _the_rest(
+        self, cursor: Any, held: Loaded, commands: Sequence[Command], loaded: set[str], clock: Clock | None
+    ) -> None:
         """Balances of owners that were not foreseen: a quota of another spelling, a period just begun."""
         more = {
             owner
@@ -224,38 +214,44 @@ class Store(ABC):
             for name in command.accounts
             if name in held.state.accounts
             for owner in command.owners(held.state.accounts[name], held.now)
-        }
-        if more - loaded:
-            self._take(held, self._balances(cursor, held.state.accounts.keys(), more - loaded))
-
-    def _late(self, cursor: Any, names: Sequence[str], now: Clock) -> Any:
-        """Keys whose lease on one of the accounts has ended."""
-        time_, values = self.moment(now)
-        query = f"SELECT key FROM open_lease WHERE dataset IN ({marks(names)}) AND lease < {time_}"
-        return self.execute(cursor, f"{query} ORDER BY lease LIMIT {_MOST_LATE}", [*names, *values])
+        } - loaded
+        if more:
+            now = held.now
+            self._fill(held, self._details(cursor, (), (), sorted(held.state.accounts), more, (), clock), ())
+            held.now = now
 
     # -- writing --
 
     def write(self, cursor: Any, held: Loaded, events: Sequence[Event]) -> None:
         """Write what has changed since it was loaded, and the events."""
-        entries = list(self._linked(held, events))
-        self.write_tables(cursor, held, sorted({row[0] for row in entries}))
-        self.many(cursor, INSERT_EVENT, entries)
+        changes, (first, *more) = self.linked_changes(held, events)
+        self.flush(cursor, [*changes, first])
+        for insert in more:
+            self.execute(cursor, *insert)
 
-    def write_tables(self, cursor: Any, held: Loaded, touched: Sequence[str]) -> None:
+    def linked_changes(self, held: Loaded, events: Sequence[Event]) -> tuple[list[Change], list[Change]]:
+        """All that has changed (accounts first), and the events, each linked into its chains. They are numbered as they
+        are inserted, so those of one statement stand in one list of values, and statements follow each other."""
+        entries = list(self._linked(held, events))
+        changes = list(self.changes(held, sorted({row[0] for row in entries})))
+        pages = [entries[first : first + _PAGE] for first in range(0, len(entries), _PAGE)]
+        more = ", (?, ?, ?, ?, ?)"
+        return changes, [
+            (INSERT_EVENT + more * (len(page) - 1), tuple(value for row in page for value in row)) for page in pages
+        ]
+
+    def changes(self, held: Loaded, touched: Sequence[str]) -> Iterator[Change]:
         """Accounts whose chains have grown, and every balance and analysis that has changed."""
         for name in touched:
-            self._write_account(cursor, held, name)
-        self._write_balances(cursor, held)
+            yield self._account_change(held, name)
+        yield from self._balance_changes(held)
         for key, found in held.state.analyses.items():
-            self._write_analysis(cursor, found, held.analyses.get(key))
+            yield from self._analysis_changes(found, held.analyses.get(key))
 
-    def many(self, cursor: Any, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        self.boundary(statement)
-        if len(rows) == 1:
-            cursor.execute(statement, tuple(rows[0]))
-        elif rows:
-            cursor.executemany(statement, rows)
+    def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
+        """Statements that do not depend on each other, in any order, the last one last."""
+        for statement, values in changes:
+            self.execute(cursor, statement, values)
 
     def _linked(self, held: Loaded, events: Sequence[Event]) -> Iterator[tuple[str, int, str, str, str]]:
         for event in events:
@@ -266,54 +262,44 @@ class Store(ABC):
                 held.ends[name] = (seq + 1, link)
                 yield name, seq + 1, previous, body, link
 
-    def _write_account(self, cursor: Any, held: Loaded, name: str) -> None:
-        end = held.ends.get(name, (0, GENESIS))
-        if name == LEDGER:
-            self.execute(cursor, "UPDATE dataset SET seq = ?, head = ? WHERE name = ?", [*end, LEDGER])
-            return
-        row = account_row(held.state.accounts[name])
-        known = held.before.get(name)
+    def _account_change(self, held: Loaded, name: str) -> Change:
+        end, known = held.ends.get(name, (0, GENESIS)), held.before.get(name)
+        account = held.state.accounts.get(name)
+        if account is None or (known is not None and not account.changed):
+            return "UPDATE dataset SET seq = ?, head = ? WHERE name = ?", (*end, name)
+        row = account_row(account)
         if known is None:
             columns = "name, adjacency, unit, frozen, settings, seq, head"
-            self.execute(cursor, f"INSERT INTO dataset ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", [*row, *end])
-        elif row == known:
-            self.execute(cursor, "UPDATE dataset SET seq = ?, head = ? WHERE name = ?", [*end, name])
-        else:
-            query = "UPDATE dataset SET frozen = ?, settings = ?, seq = ?, head = ? WHERE name = ?"
-            self.execute(cursor, query, [row[3], row[4], *end, name])
+            return f"INSERT INTO dataset ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, *end)
+        return "UPDATE dataset SET frozen = ?, settings = ?, seq = ?, head = ? WHERE name = ?", (*row[3:], *end, name)
 
-    def _write_balances(self, cursor: Any, held: Loaded) -> None:
-        new, changed, gone = [], [], set(held.balances)
+    def _balance_changes(self, held: Loaded) -> Iterator[Change]:
+        gone = set(held.balances)
         for name, account in held.state.accounts.items():
             for (owner, component), balance in account.balances.items():
                 place = (name, owner, component)
                 row, known = balance_row(place, balance), held.balances.get(place)
                 gone.discard(place)
                 if known is None:
-                    new.append(row)
+                    yield "INSERT INTO balance VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
                 elif row != known:
-                    changed.append((*row[3:], *place))
-        if changed:
-            parts = ", ".join(f"{part} = ?" for part in ("cap", "committed", "reserved", "total_units", "cap_units"))
-            self.many(cursor, f"UPDATE balance SET {parts} WHERE dataset = ? AND owner = ? AND component = ?", changed)
-        if new:
-            self.many(cursor, f"INSERT INTO balance VALUES ({', '.join('?' * 8)})", new)
+                    yield _SET_BALANCE, (*row[3:], *place)
         for place in sorted(gone):
-            self.execute(cursor, "DELETE FROM balance WHERE dataset = ? AND owner = ? AND component = ?", place)
+            yield "DELETE FROM balance WHERE dataset = ? AND owner = ? AND component = ?", place
 
-    def _write_analysis(self, cursor: Any, found: Analysis, known: tuple[Any, ...] | None) -> None:
+    def _analysis_changes(self, found: Analysis, known: tuple[Any, ...] | None) -> Iterator[Change]:
         row = analysis_row(found)
-        if row == known:
-            return
-        if known is not None:
-            self.execute(cursor, "DELETE FROM open_lease WHERE key = ?", [found.key])
+        if known is None:
+            yield "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
+            for name in sorted(found.charges) if found.state in OPEN else ():
+                yield "INSERT INTO open_lease (dataset, key, lease) VALUES (?, ?, ?)", (name, found.key, found.lease)
+        elif row != known:
             query = "UPDATE analysis SET state = ?, lease = ?, run = ? WHERE key = ?"
-            self.execute(cursor, query, [found.state, found.lease, found.run, found.key])
-        else:
-            self.execute(cursor, f"INSERT INTO analysis VALUES ({', '.join('?' * len(row))})", row)
-        if found.state in OPEN:
-            query = "INSERT INTO open_lease (dataset, key, lease) VALUES (?, ?, ?)"
-            self.many(cursor, query, [(name, found.key, found.lease) for name in sorted(found.charges)])
+            yield query, (found.state, found.lease, found.run, found.key)
+            if found.state in OPEN:
+                yield "UPDATE open_lease SET lease = ? WHERE key = ?", (found.lease, found.key)
+            else:
+                yield "DELETE FROM open_lease WHERE key = ?", (found.key,)
 
     # -- reading --
 

@@ -67,9 +67,6 @@ class GroupedStore(Store):
     def reading(self) -> AbstractContextManager[Any]:
         return self._inner.reading()
 
-    def clock(self, cursor: Any) -> Clock:
-        return self._inner.clock(cursor)
-
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         return self._inner.stream(cursor, statement, values)
 

@@ -1,6 +1,6 @@
 """The ledger in PostgreSQL, for many hosts: READ COMMITTED, rows held FOR UPDATE in the order of their names.
 
-Each transaction is sent in two messages: one that holds and loads, one that writes and commits. Time is the server's. A
+Each transaction asks three times: to hold, to load, to write (all changes in one statement). Time is the server's. A
 client that stops in the middle is cut off after a while, and holds up only those who want the same dataset.
 """
 
@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import Clock, LedgerError, LostReply, Outcome, Store
+from privloss.ledger.stores.base import Change, Clock, LedgerError, LostReply, Outcome, Store
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _HOLD = " FOR UPDATE"
-_TRIES = 3
-_LONGEST = 2**20  # characters of a message, about
+_TRIES, _TOGETHER = 3, 40
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
 # milliseconds: for a lock; between two statements of a writer that has stopped
 LOCK_WAIT, IDLE_WAIT = 30_000, 20_000
@@ -37,7 +36,7 @@ def _psycopg() -> Any:
 
 
 class _Cursor:
-    """Questions with ? for parameters, like SQLite's; each has an answer of its own."""
+    """Statements with ? for parameters, like SQLite's."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -45,78 +44,18 @@ class _Cursor:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         return self.connection.execute(_percent(statement) if values else statement, values or None)
 
-
-class _Answer:
-    """What a statement is answered; to look at it sends the statement, and all before it."""
-
-    def __init__(self, batch: _Batch) -> None:
-        self._batch, self.rows = batch, list[Any]()
-
-    def fetchall(self) -> list[Any]:
-        self._batch.send()
-        return self.rows
-
-    def fetchone(self) -> Any:
-        return next(iter(self.fetchall()), None)
-
-
-class _Batch:
-    """Statements that wait for each other, and go out in one message.
-
-    Not in a pipeline, which would need less quoting: a server that is in the middle of one does not know its client to
-    be idle, and would let a client that has stopped hold its datasets for ever.
-    """
-
-    def __init__(self, connection: Any, quoting: Any) -> None:
-        self._connection, self._quoting = connection, quoting
-        self._waiting: list[tuple[str, _Answer]] = []
-        self._size = 0
-
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> _Answer:
-        text = self._quoting.mogrify(_percent(statement), values) if values else statement
-        if self._size > _LONGEST:
-            self.send()
-        answer = _Answer(self)
-        self._waiting.append((text, answer))
-        self._size += len(text)
-        return answer
-
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        for row in rows:
-            self.execute(statement, row)
-
-    def send(self) -> None:
-        """Nothing waits any more."""
-        if not self._waiting:
-            return
-        batch, self._waiting, self._size = self._waiting, [], 0
-        found = self._connection.execute(";\n".join(text for text, _ in batch), prepare=False)
-        for _, answer in batch:
-            answer.rows = found.fetchall() if found.description is not None else []
-            found.nextset()
+        self.connection.cursor().executemany(_percent(statement), rows)
 
 
 def _percent(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
 
 
-class _ServerTime:
-    """The server's clock, asked once."""
-
-    def __init__(self, answer: Any) -> None:
-        self._answer = answer
-        self._found: float | None = None
-
-    def __call__(self) -> float:
-        if self._found is None:
-            self._found = float(self._answer.fetchone()[0])
-        return self._found
-
-
 class PostgresStore(Store):
     """A database; connections are pooled."""
 
-    hold = _HOLD
+    hold, sql_now = _HOLD, _NOW
 
     def __init__(self, address: str, create: bool = False) -> None:
         self._driver = _psycopg()
@@ -140,39 +79,78 @@ class PostgresStore(Store):
 
     def _connect(self) -> Any:
         found = self._driver.connect(self.address, autocommit=True, **_ALIVE)
-        try:
-            found.execute(_SETTINGS.format(lock=LOCK_WAIT, idle=IDLE_WAIT))
-        except BaseException:
-            found.close()
-            raise
+        found.execute(_SETTINGS.format(lock=LOCK_WAIT, idle=IDLE_WAIT))
         return found
 
     def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
         """Two clients that use one key at once: the second asks again, and finds what the first did."""
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             with suppress(Conflict):
-                return super().run_all(commands, clock)
+                done = self._unheld(commands, clock) if attempt == 0 else None
+                return done if done is not None else super().run_all(commands, clock)
         return super().run_all(commands, clock)
 
-    @contextmanager
-    def transaction(self) -> Iterator[Any]:
-        sent = False
-        try:
-            with self._said(), self.pool.taken() as connection:
-                self.boundary("BEGIN")
-                batch = _Batch(connection, self._driver.ClientCursor(connection))
-                batch.execute("BEGIN")
-                yield batch  # whatever fails, the connection is closed, and nothing was done
+    def _unheld(self, commands: Sequence[Command], clock: Clock | None) -> list[Outcome] | None:
+        """Commands on one dataset without holding it: read, decide, and write in one statement that takes effect only
+        if the dataset's chain still ends where it did. None where that is not the way: leases have ended, or several
+        datasets are concerned. Whatever was read at different moments, the chain has grown in between."""
+        names = {name for command in commands for name in command.accounts}
+        if len(names) != 1 or any(command.moves for command in commands):
+            return None
+        with self._committing() as sent, self._said(), self.pool.taken() as connection:
+            self.boundary("BEGIN")
+            cursor = _Cursor(connection)
+            held = self._load(cursor, commands, clock, unheld=True)
+            if held.late or not held.before:
+                return None
+            before = dict(held.ends)
+            outcomes, events = self.decided(held, commands)
+            if events:
+                changes, inserts = self.linked_changes(held, events)
+                if len(inserts) > 1:
+                    return None
+                changes += inserts
+                for statement, _ in changes:
+                    self.boundary(statement)
                 self.boundary("COMMIT")
-                sent = True
-                batch.execute("COMMIT")
-                batch.send()
-                self.boundary("done")
+                sent.append(True)
+                self._written(connection, changes, before)
+            self.boundary("done")
+            return outcomes
+
+    def _written(self, connection: Any, changes: Sequence[Change], before: Mapping[str, tuple[int, str]]) -> None:
+        """All changes in one statement, which fails (and so changes nothing) unless the chain ends as it did."""
+        (name, (seq, _)), (first, *others) = next(iter(before.items())), changes
+        parts = [f"held AS ({first[0]} AND seq = ? RETURNING 1)"]
+        parts += [f"w{i} AS ({statement})" for i, (statement, _) in enumerate(others)]
+        values = [*first[1], seq, *(value for _, each in others for value in each)]
+        query = f"WITH {', '.join(parts)} SELECT 1 / count(*) FROM held"
+        try:
+            connection.execute(_percent(query), values)
+        except self._driver.errors.DivisionByZero:
+            raise Conflict(f"db = {self.shown!r}: another client has changed {name!r} first.") from None
+
+    @contextmanager
+    def _committing(self) -> Iterator[list[bool]]:
+        """Tells a lost reply to a commit from a database that did not answer before."""
+        sent: list[bool] = []
+        try:
+            yield sent
         except NoAnswer as problem:
             if sent:
                 text = "the reply to a commit was lost; ask again under the same key (and with the same token)"
                 raise LostReply(f"db = {self.shown!r}: {text}.") from problem
             raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        with self._committing() as sent, self._said(), self.pool.taken() as connection:
+            self.boundary("BEGIN")
+            with connection.transaction():
+                yield _Cursor(connection)
+                self.boundary("COMMIT")
+                sent.append(True)
+            self.boundary("done")
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -181,11 +159,20 @@ class PostgresStore(Store):
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # holds up nobody
             yield _Cursor(connection)
 
-    def clock(self, cursor: Any) -> Clock:
-        return _ServerTime(cursor.execute(f"SELECT {_NOW}"))
+    def text(self, number: str) -> str:
+        return f"({number})::float8::text"
 
-    def moment(self, now: Clock) -> tuple[str, list[Any]]:
-        return (_NOW, []) if isinstance(now, _ServerTime) else ("?", [now()])
+    def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
+        """Many statements sent as one."""
+        for first in range(0, len(changes), _TOGETHER):
+            part = changes[first : first + _TOGETHER]
+            for statement, _ in part:
+                self.boundary(statement)
+            if len(part) == 1:
+                cursor.execute(*part[0])
+                continue
+            parts = ", ".join(f"w{i} AS ({statement})" for i, (statement, _) in enumerate(part[:-1]))
+            cursor.execute(f"WITH {parts} {part[-1][0]}", [value for _, values in part for value in values])
 
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         with cursor.connection.cursor(name="long") as found:
@@ -217,6 +204,8 @@ class PostgresStore(Store):
             yield
         except errors.UniqueViolation as problem:
             raise Conflict(f"db = {self.shown!r}: another client was first ({_first(problem)}).") from None
+        except (errors.DeadlockDetected, errors.SerializationFailure) as problem:
+            raise Conflict(f"db = {self.shown!r}: two clients waited for each other ({_first(problem)}).") from None
         except errors.IntegrityError as problem:
             text = f"the database refused the change ({_first(problem)}); nothing was written"
             raise LedgerError(f"db = {self.shown!r}: {text}.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Collection, Sequence
@@ -18,8 +19,11 @@ ANALYSIS = "SELECT key, request, analyst, state, lease, charges, held_on, run FR
 Row = tuple[Any, ...]
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(data: Any) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(data)
 
 
 def chain(previous: str, body: str) -> str:
@@ -49,17 +53,22 @@ def account_row(account: Account) -> Row:
 
 def account_from(row: Sequence[Any]) -> Account:
     name, adjacency, unit, frozen, settings = row[:5]
-    given = json.loads(settings)
-    found = Account(name, adjacency, unit, frozen=bool(frozen))
+    given, budget, recurring, quotas = _settings(settings)
+    found = Account(name, adjacency, unit, frozen=bool(frozen), filter=budget, recurring=recurring, quotas=dict(quotas))
     for part in ("group", "parent", "blocks", "used", "every"):
         if part in given:
             setattr(found, part, given[part])
-    found.filter = Filter.from_dict(given["budget"]) if "budget" in given else None
-    found.recurring = Filter.from_dict(given["recurring"]) if "recurring" in given else None
-    for who, data in given.get("quotas", {}).items():
-        made = Filter.from_dict(data)
-        found.quotas[who] = made if found.filter is None else made.beneath(found.filter)
     return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _settings(text: str) -> tuple[dict[str, Any], Filter | None, Filter | None, dict[str, Filter]]:
+    """Settings and the filters in them, which are the same at every command."""
+    given = json.loads(text)
+    budget = Filter.from_dict(given["budget"]) if "budget" in given else None
+    recurring = Filter.from_dict(given["recurring"]) if "recurring" in given else None
+    quotas = {who: Filter.from_dict(data) for who, data in given.get("quotas", {}).items()}
+    return given, budget, recurring, {who: q if budget is None else q.beneath(budget) for who, q in quotas.items()}
 
 
 def balance_row(place: tuple[str, str, str], balance: Balance) -> Row:
@@ -70,7 +79,7 @@ def balance_row(place: tuple[str, str, str], balance: Balance) -> Row:
 
 def balance_from(row: Sequence[Any]) -> Balance:
     cap, committed, reserved = row[3:6]
-    return Balance(None if cap is None else Fraction(cap), Fraction(committed), Fraction(reserved))
+    return Balance(None if cap is None else _fraction(cap), _fraction(committed), _fraction(reserved))
 
 
 def analysis_row(found: Analysis) -> Row:
@@ -82,6 +91,11 @@ def analysis_from(row: Sequence[Any]) -> Analysis:
     key, request, analyst, state, lease, charges, on, run = row
     amounts = charges_from_json(json.loads(charges))
     return Analysis(key, request, analyst, state, float(lease), amounts, json.loads(on), run)
+
+
+def _fraction(text: str) -> Fraction:
+    top, _, bottom = text.partition("/")
+    return Fraction(int(top), int(bottom))
 
 
 def _text(value: Fraction) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from privloss.ledger.commands import Freeze, Note
-from privloss.ledger.stores.base import Clock, Finding, LedgerError, Store
+from privloss.ledger.stores.base import Change, Finding, LedgerError, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
@@ -24,7 +24,9 @@ _LAST = "SELECT coalesce(max(number), 0) FROM event"
 
 
 class SqliteStore(Store):
-    """A file; connections are pooled."""
+    """A file; connections are pooled. All writers are on this machine: its clock is theirs."""
+
+    sql_now = "(julianday('now') - 2440587.5) * 86400.0"
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         self.path = Path(path)
@@ -78,24 +80,35 @@ class SqliteStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        last = 0
         with _said(self.path), self.pool.taken() as connection:
             self.boundary("BEGIN")
             connection.execute(_BEGIN)
             before = connection.total_changes
             try:
                 yield connection
-                if connection.total_changes != before:
-                    last = connection.execute(_LAST).fetchone()[0]
+                changed = connection.total_changes != before
+                last = connection.execute(_LAST).fetchone()[0] if changed else 0
                 self.boundary("COMMIT")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-            if last:
+            if changed:
                 self.mark.write(last)
             self.boundary("done")
+
+    def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
+        """Rows of one statement together."""
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for statement, values in changes:
+            self.boundary(statement)
+            rows.setdefault(statement, []).append(values)
+        for statement, each in rows.items():
+            if len(each) == 1:
+                cursor.execute(statement, each[0])
+            else:
+                cursor.executemany(statement, each)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -106,10 +119,6 @@ class SqliteStore(Store):
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-
-    def clock(self, cursor: Any) -> Clock:
-        """All writers are on this machine."""
-        return time.time
 
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         yield from self.execute(cursor, statement, values)

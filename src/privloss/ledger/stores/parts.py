@@ -1,0 +1,74 @@
+"""What stores hand over: outcomes, findings, entries of the log, and the part of a ledger that a transaction holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from privloss.errors import PrivlossError
+from privloss.ledger.commands import Command
+from privloss.ledger.refusals import Refused
+from privloss.ledger.state import Charges, State
+
+
+class LedgerError(PrivlossError):
+    """The ledger cannot be used as asked; nothing was changed."""
+
+
+class LostReply(LedgerError):
+    """It is not known whether the command took effect: asking again under the same key gives the answer."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did: a refusal if there was one, where its key stands, and what is left on its accounts."""
+
+    refused: Refused | None
+    state: str | None = None
+    charges: Charges = field(default_factory=dict)
+    remaining: dict[str, dict[str, Fraction]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, command: Command, refused: Refused | None, state: State, now: float) -> Outcome:
+        keys = [key for key in (*command.moves, *command.claims) if key in state.analyses]
+        found = state.analyses[keys[0]] if keys else None
+        names = command.accounts if found is None or refused is not None else found.charges
+        moved = found.on if found is not None and command.moves else {}
+        known = [state.accounts[name] for name in sorted(names) if name in state.accounts]
+        left = {each.name: each.left(moved.get(each.name) or command.owners(each, now)) for each in known}
+        return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check-up."""
+
+    check: str
+    ok: bool
+    text: str
+
+
+@dataclass
+class Loaded:
+    """The part of a ledger that is held: its state, the end of every chain, and how all that was when it was loaded."""
+
+    now: float
+    state: State = field(default_factory=State)
+    ends: dict[str, tuple[int, str]] = field(default_factory=dict)
+    before: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # the row of each account
+    balances: dict[tuple[str, str, str], tuple[Any, ...]] = field(default_factory=dict)
+    analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event as it stands in one chain."""
+
+    number: int  # grows along every chain, and from each event to the next in any of them
+    chain: str
+    seq: int
+    previous: str
+    body: str
+    hash: str
