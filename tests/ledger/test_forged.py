@@ -161,6 +161,11 @@ def _late_in_one(rows: Rows) -> Rows:
     return rest + held
 
 
+def _twice(rows: Rows) -> Rows:
+    """A closed key is reserved again: its blocks have room for it."""
+    return [*rows, next(row for row in rows if row[1].get("key") == "c")]
+
+
 def _again_in_one(rows: Rows) -> Rows:
     return [*rows, next(row for row in rows if row[0] == "e" and row[1]["kind"] == "reserved")]
 
@@ -173,6 +178,7 @@ def _again_in_one(rows: Rows) -> Rows:
         (_swapped, "which it does not concern"),
         (_late_in_one, ""),
         (_again_in_one, ""),
+        (_twice, "key 'c' is reserved, but it was known"),
         (lambda rows: [row for row in rows if row[0] != "e"], "(not in 'e')"),
         (lambda rows: [row for row in rows if row[0] != "s"], "(not in 's')"),
         (lambda rows: [row for row in rows if row[0] != ""], "dataset 'g' is not in this ledger"),

@@ -17,7 +17,9 @@ import privloss as pl
 from privloss.ledger import maintenance
 from privloss.ledger.ledger import Ledger, RefusedError
 from privloss.ledger.stores.base import LedgerError
+from privloss.ledger.stores.rows import GENESIS, canonical, chain
 from privloss.ledger.verify import check_head, signed_head
+from tests.ledger.forging import edited, rewritten
 from tests.ledger.old_ledger import BUDGETS, NAME, NOW, REQUESTS, asked, fill, said
 
 DATA = Path(__file__).parents[1] / "data"
@@ -164,6 +166,35 @@ def test_a_backup_of_then_is_restored(tmp_path: Path) -> None:
     assert check_head(made.store, _old_head(), SECRET) == []
     maintenance.backup(made, tmp_path / "again.jsonl")
     assert maintenance.check_backup(tmp_path / "again.jsonl") == made.verify().events
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"census":{"epsilon":"1/11"}', '"census":{"epsilon":"3"}', "exceeds the cap in epsilon"),
+        ('"kind":"voided"', '"kind":"opened"', "event"),
+        ('"key":"given back","kind":"voided"', '"key":"typed","kind":"voided"', "key 'typed' is voided, but it was"),
+    ],
+)
+def test_a_backup_of_then_that_was_rewritten(tmp_path: Path, old: str, new: str, says: str) -> None:
+    """Its rules about quotas were others, and are not decided again; its caps and the order of its events are."""
+    previous, lines = GENESIS, []
+    for row in SAID["export"]:
+        body = canonical(row["body"]).replace(old, new)
+        link = chain(previous, body)
+        lines.append(canonical({**row, "body": json.loads(body), "previous": previous, "hash": link}))
+        previous = link
+    (tmp_path / "backup.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(LedgerError, match=says):
+        maintenance.restore(tmp_path / "backup.jsonl", Ledger.create(str(tmp_path / "restored.db")))
+
+
+def test_a_chain_begins_at_the_end_of_the_old_one(old: Ledger, tmp_path: Path) -> None:
+    old.close()
+    after = {"seq": SAID["events"], "hash": "0" * 64}
+    rewritten(tmp_path / "privloss.db", edited("letters", "opened", lambda event: {**event, "after": after}))
+    problem = Ledger(str(tmp_path / "privloss.db")).verify().problems[0]
+    assert problem == "event 1 of 'letters': does not begin at the end of the older chain"
 
 
 def test_the_same_requests_are_hashed_the_same(tmp_path: Path) -> None:

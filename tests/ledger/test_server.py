@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from privloss.cli.main import main
-from privloss.ledger.ledger import AlreadySpentError, Ledger
+from privloss.ledger.ledger import AlreadySpentError, Ledger, RefusedError
 from privloss.ledger.stores import postgres
 from privloss.ledger.stores.base import LedgerError, LostReply
 from tests.ledger.postgres import PASSWORD, USER, Server
@@ -211,6 +211,22 @@ def test_a_client_with_a_fast_clock_voids_nothing(ledger: Ledger, place: str, mo
     assert leases["theirs"]["lease"] < begun + 1e5  # by the server's clock
     assert ledger.start("mine").state == "STARTED"
     assert [event["kind"] for event in ledger.history("one") if event["kind"] == "voided"] == []
+
+
+def test_a_client_with_a_fast_clock_spends_in_the_servers_year(
+    place: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.set_budget("two", currency="pure", cap="0.4", every="year")
+    ledger.reserve("two", cost="0.3", key="k")
+    begun = time.time()
+    with monkeypatch.context() as fast:
+        fast.setattr(time, "time", lambda: begun + 2 * 366 * 86400)
+        other = Ledger(place)
+        with pytest.raises(RefusedError, match="period-exceeded"):
+            other.reserve("two", cost="0.2", key="k2")
+        other.reserve("two", cost="0.1", key="k2")
+    assert len(ledger.status("two")["period"]["spent"]) == 1
+    assert ledger.verify().clean
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------

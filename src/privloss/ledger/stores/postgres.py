@@ -79,7 +79,11 @@ class PostgresStore(Store):
 
     def _connect(self) -> Any:
         found = self._driver.connect(self.address, autocommit=True, **_ALIVE)
-        found.execute(_SETTINGS.format(lock=LOCK_WAIT, idle=IDLE_WAIT))
+        try:
+            found.execute(_SETTINGS.format(lock=LOCK_WAIT, idle=IDLE_WAIT))
+        except BaseException:
+            found.close()
+            raise
         return found
 
     def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:

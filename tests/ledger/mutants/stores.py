@@ -1,0 +1,171 @@
+"""What the stores guard."""
+
+from __future__ import annotations
+
+from tests.ledger.mutants.base import Mutant
+
+_SQLITE, _POSTGRES = "stores/migrations/sqlite/0003.sql", "stores/migrations/postgres/0003.sql"
+_CAP = ",\n  CHECK (total_units <= cap_units)"
+_APPEND = "UPDATE OR DELETE OR TRUNCATE"
+_DECIDED = "outcomes = self._inner.run_all([command for command, _, _ in group], group[0][1])\n"
+_EARLY = """
+            asked = [command for command, _, _ in group]
+            with self._inner.transaction() as cursor:
+                held = self._inner._load(cursor, asked, group[0][1])
+                for (_, _, early), made in zip(group, self._inner._decided(cursor, held, asked), strict=True):
+                    early.set_result(made)
+            return
+"""
+
+STORES = (
+    Mutant(
+        "sqlite: BEGIN for BEGIN IMMEDIATE", "stores/sqlite.py", '"BEGIN IMMEDIATE"', '"BEGIN"', "sees_what_the_first"
+    ),
+    Mutant(
+        "sqlite: commits not synced", "stores/sqlite.py", "synchronous = FULL", "synchronous = OFF", "commits_of_sqlite"
+    ),
+    Mutant("sqlite: no CHECK of the cap", _SQLITE, _CAP, "", "itself_holds_the_cap"),
+    Mutant("sqlite: no CHECK of the sign", _SQLITE, " AND total_units >= '0'", "", "itself_holds_the_cap"),
+    Mutant("sqlite: no CHECK of the length", _SQLITE, "length(total_units) = 60 AND ", "", "itself_holds_the_cap"),
+    Mutant(
+        "sqlite: no CHECK of a cap's length", _SQLITE, " OR length(cap_units) = 60", " OR TRUE", "itself_holds_the_cap"
+    ),
+    Mutant("sqlite: events can be changed", _SQLITE, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
+    Mutant("sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON meta", "keeps_events"),
+    Mutant(
+        "sqlite: events can be replaced",
+        _SQLITE,
+        "WHEN EXISTS (",
+        "WHEN NOT EXISTS (SELECT 1) AND EXISTS (",
+        "keeps_events",
+    ),
+    Mutant(
+        "sqlite: an older copy goes on",
+        "stores/sqlite.py",
+        "        if missing:\n",
+        "        if False:\n",
+        "older_copy",
+    ),
+    Mutant("sqlite: no mark is written", "stores/sqlite.py", "self.mark.write(last)", "pass", "older_copy"),
+    Mutant("sqlite: anybody may read the file", "stores/sqlite.py", "0o600", "0o644", "nobody_but_its_owner"),
+    Mutant(
+        "postgresql: no FOR UPDATE", "stores/postgres.py", '_HOLD = " FOR UPDATE"', '_HOLD = ""', "sees_what_the_first"
+    ),
+    Mutant(
+        "postgresql: commits not synced",
+        "stores/postgres.py",
+        "SET synchronous_commit = on",
+        "SELECT 1",
+        "commits_of_post",
+    ),
+    Mutant("postgresql: stopped clients stay", "stores/postgres.py", "idle=IDLE_WAIT", "idle=0", "how_long_a_client"),
+    Mutant("postgresql: waiting for ever", "stores/postgres.py", "lock=LOCK_WAIT", "lock=0", "how_long_a_client"),
+    Mutant(
+        "postgresql: lost replies are not known",
+        "stores/postgres.py",
+        "            if sent:",
+        "            if False:",
+        "reply_lost_after",
+    ),
+    Mutant(
+        "postgresql: dead connections are used",
+        "stores/postgres.py",
+        "return not ready",
+        "return True",
+        "works_at_once",
+    ),
+    Mutant(
+        "postgresql: passwords are printed",
+        "stores/postgres.py",
+        'return f"postgresql://{host}',
+        'return address + f"{host}',
+        "no_password",
+    ),
+    Mutant("postgresql: no CHECK of the cap", _POSTGRES, _CAP, "", "itself_holds_the_cap"),
+    Mutant("postgresql: no CHECK of the sign", _POSTGRES, " AND total_units >= '0'", "", "itself_holds_the_cap"),
+    Mutant(
+        "postgresql: no CHECK of the length", _POSTGRES, "length(total_units) = 60 AND ", "", "itself_holds_the_cap"
+    ),
+    Mutant("postgresql: events can be changed", _POSTGRES, _APPEND, "DELETE OR TRUNCATE", "keeps_events"),
+    Mutant("postgresql: events can be deleted", _POSTGRES, _APPEND, "UPDATE OR TRUNCATE", "keeps_events"),
+    Mutant("postgresql: events can be truncated", _POSTGRES, _APPEND, "UPDATE OR DELETE", "keeps_events"),
+    Mutant(
+        "stores: the client's clock",
+        "stores/base.py",
+        "now = self.clock(cursor) if",
+        "now = time.time if",
+        "fast_clock",
+    ),
+    Mutant("stores: periods as the client guessed", "stores/base.py", "if more - loaded:", "if False:", "servers_year"),
+    Mutant(
+        "stores: keys of datasets not held",
+        "stores/base.py",
+        "if set(found.charges) <= set(held.state.accounts) or found.key in claimed:",
+        "if True:",
+        "key_made_meanwhile",
+    ),
+    Mutant(
+        "stores: leases are never given back",
+        "stores/base.py",
+        "if not held.late or left == 0:",
+        "if True:",
+        "over_several_datasets",
+    ),
+    Mutant(
+        "stores: some leases are given back",
+        "stores/base.py",
+        "_MOST_ROUNDS = 500, 100",
+        "_MOST_ROUNDS = 500, 1",
+        "over_several_datasets",
+    ),
+    Mutant(
+        "stores: the ledger not held by a new dataset",
+        "commands.py",
+        "return (LEDGER, self.name,",
+        "return (self.name,",
+        "added_twice",
+    ),
+    Mutant(
+        "stores: tables of another program",
+        "stores/schema.py",
+        "return _OTHER_TABLES if clash",
+        "return _OTHER_TABLES if False",
+        "tables_of_another",
+    ),
+    Mutant(
+        "stores: an upgrade heals damage",
+        "stores/schema.py",
+        '    if problem:\n        raise LedgerError(f"the ledger cannot',
+        '    if False:\n        raise LedgerError(f"the ledger cannot',
+        "damage_is_not_healed",
+    ),
+    Mutant(
+        "stores: totals padded behind the sign",
+        "state.py",
+        ".zfill(_DIGITS), cap  #",
+        '.rjust(_DIGITS, "0"), cap  #',
+        "sort_like_numbers",
+    ),
+    Mutant(
+        "stores: words are a file's name",
+        "stores/address.py",
+        " or _CONNINFO.match(address) is not None",
+        "",
+        "every_way_to_write",
+    ),
+    Mutant("group commit: answers before the commit", "stores/grouped.py", _DECIDED, _EARLY, "after_its_commit"),
+    Mutant(
+        "group commit: after a fork",
+        "stores/grouped.py",
+        "if self._process != os.getpid():",
+        "if False:",
+        "where_it_does_not_go",
+    ),
+    Mutant(
+        "pool: connections shared with a fork",
+        "stores/pool.py",
+        "self._lent.append(self._idle)\n        self._idle = []",
+        "pass",
+        "forked_child",
+    ),
+)
