@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath as mp
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
@@ -212,6 +212,31 @@ def test_what_has_no_finite_mu_is_refused(plan: Any, says: str) -> None:
 def test_many_uses_whose_delta_cannot_be_told_from_one() -> None:
     one, many = mu_of(pl.Laplace(1.0)), mu_of(pl.Laplace(1.0) * 1000)
     assert many == pytest.approx(math.sqrt(1000) * one, rel=1e-6)
+
+
+# -- between points ----------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.01, 8.0), st.floats(0.0, 3.0), st.floats(0.01, 3.0), st.floats(0.2, 1.02), st.floats(0.2, 1.02))
+@example(1.0, 0.5, 0.5, 1.001, 0.3)  # too large at the left end, which the tangent there meets at the right one
+@example(1.0, 0.5, 0.02, 0.98, 1.001)  # and the other way round
+@example(1.0, 0.5, 2.0, 1.0, 1.0)  # right at both ends, wrong in between
+def test_a_cell_is_proven_only_if_its_chord_is_below(mu: float, start: float, wide: float, a: float, b: float) -> None:
+    left, right = start * mu, (start + wide) * mu
+    above, below = (x * float(gaussian(mp.mpf(mu), mp.mpf(e))) for x, e in ((a, left), (b, right)))
+    if above < below or not gdp_price._below(mu, (left, above), (right, below)):
+        return
+    first, last = mp.exp(mp.mpf(left)), mp.exp(mp.mpf(right))
+    for k in range(41):
+        u = first + (last - first) * k / 40
+        chord = (above * (last - u) + below * (u - first)) / (last - first)
+        assert chord <= gaussian(mp.mpf(mu), mp.log(u))
+
+
+def test_cells_are_proven_where_there_is_room() -> None:
+    ends = [(0.5, float(gaussian(mp.mpf(1), mp.mpf("0.5")))), (0.52, float(gaussian(mp.mpf(1), mp.mpf("0.52"))))]
+    assert gdp_price._below(1.001, ends[0], ends[1])
+    assert not gdp_price._below(1.0, ends[0], ends[1])
 
 
 # -- far out -----------------------------------------------------------------------------------------------------------
