@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import mpmath as mp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ import privloss as pl
 from privloss.ledger import amounts
 from privloss.ledger.filters import CURRENCIES, THEOREMS, Filter
 from privloss.ledger.odometers import odometer
+from privloss.ledger.pricing import price
 
 
 def test_exact_curves_are_no_filter() -> None:
@@ -54,7 +56,9 @@ def test_exact_curves_are_no_filter() -> None:
         (("approx", "1", "0"), "needs a delta"),
         (("approx", "1", "1"), "below 1"),
         (("approx", "1", "1e-6", "magic"), "basic or advanced"),
-        (("zcdp", "1", None, "advanced"), "approx only"),
+        (("zcdp", "1", None, "advanced"), "other currencies have no choice"),
+        (("rdp", "3", "1e-6", "advanced"), "every or some for rdp"),
+        (("approx", "3", "1e-6", "some"), "basic or advanced for approx"),
         (("rdp", "0.001", "1e-9"), "leaves room"),
         (("gdp", "2000000"), "at most"),
         (("approx", "1", "1e-400", "advanced"), "must be 0 or at least 1e-300"),
@@ -112,6 +116,33 @@ def test_guarantees_are_those_of_the_engine(cap: str, delta: str) -> None:
     gdp = float(Filter.of("gdp", cap, delta).guarantee()["epsilon"] or 0)
     exact = pl.GDP(size).epsilon(chance)
     assert exact.lower <= gdp <= exact.upper * 1.01 + 2e-12
+
+
+@pytest.mark.parametrize("delta", ["1e-300", "1e-299", "1e-290", "1e-200", "1e-5", "0.3"])
+@pytest.mark.parametrize("cap", ["1e-12", "1e-6", "0.0009", "0.0011", "1", "1.35", "1.45", "1.5", "2", "10", "100"])
+def test_what_gdp_guarantees_where_tails_leave_the_doubles(cap: str, delta: str) -> None:
+    """delta(epsilon) of Gaussian noise in sixty digits: at most delta, and more just before."""
+    found = Filter.of("gdp", cap, delta).guarantee()["epsilon"] or ""
+    with mp.workdps(60):
+        mu = mp.mpf(cap)
+
+        def at(eps: Any) -> Any:
+            return mp.ncdf(mu / 2 - eps / mu) - mp.exp(eps) * mp.ncdf(-mu / 2 - eps / mu)
+
+        eps = mp.mpf(found)
+        assert at(eps) <= mp.mpf(delta)
+        before = eps * (1 - mp.mpf("1e-6")) - mp.mpf("1.1e-12")
+        assert before <= 0 or at(before) > mp.mpf(delta)
+
+
+@pytest.mark.parametrize("delta", ["1e-300", "1e-100", "0.1"])
+@pytest.mark.parametrize("cap", ["0.001", "1", "100", "10000"])
+def test_what_advanced_guarantees_at_tiny_deltas(cap: str, delta: str) -> None:
+    room = Filter.of("approx", cap, delta, "advanced").caps["epsilon_squared"]
+    with mp.workdps(60):
+        total = mp.mpf(room.numerator) / room.denominator
+        eps = mp.sqrt(2 * mp.log(2 / mp.mpf(delta)) * total) + total / 2
+        assert mp.mpf(cap) * (1 - mp.mpf("0.01")) <= eps <= mp.mpf(cap)
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "1e-75", "1e-300", "1/3", f"1/{7**50}", f"{10**99 + 1}/{10**120}"])
@@ -178,10 +209,13 @@ def test_what_an_odometer_says_is_true() -> None:
     assert delta < 0.07 < often
     basic = odometer("approx", {"epsilon": Fraction(9, 10), "delta": Fraction(delta)})
     assert basic.dominated
-    assert basic.text.startswith("all answers so far can be computed from answers whose privacy loss is at most 0.9, ")
+    assert basic.text.startswith(f"what was released so far is (0.9, {basic.delta!r})-DP, if the rule for ")
     advanced = odometer("approx", {"epsilon_squared": Fraction(1, 10), "delta": Fraction(1, 10**6)}, 1e-6)
     assert advanced.dominated
-    assert "can be computed from" in advanced.text
+    assert advanced.text.startswith(f"what was released so far is ({advanced.epsilon!r}, {advanced.delta!r})-DP, if ")
+    for reading in (basic, advanced):  # no claim that the loss is at most epsilon except with probability delta
+        assert "at most" not in reading.text
+        assert "except with probability" not in reading.text
     for currency, spent in (
         ("zcdp", {"rho": Fraction(1, 10)}),
         ("approx", {"epsilon_squared": Fraction(1, 10), "delta": Fraction(0)}),
@@ -192,3 +226,34 @@ def test_what_an_odometer_says_is_true() -> None:
     assert odometer("approx", {"epsilon": Fraction(1, 4), "delta": Fraction(0)}).text.endswith("0.25, surely")
     # the pair from which every (epsilon, delta)-DP answer can be computed: it fails with delta, else loses epsilon
     assert pl.ApproxDP(0.9, delta).delta(0.9).upper == pytest.approx(delta, rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 8.0])
+def test_readings_of_gaussian_noise_claim_no_more_than_is_true(sigma: float) -> None:
+    """Its loss is N(mu^2/2, mu^2): where a text bounds the loss except with probability delta, that is so; what is
+    charged as (epsilon, delta) exceeds epsilon more often (5.3 times as often for sigma = 1), and no text says it does
+    not."""
+    mu, chance, plan = 1 / sigma, 1e-5, pl.Gaussian(sigma).as_plan()
+
+    def exceeded(eps: float) -> float:
+        return 0.5 * math.erfc((eps - mu * mu / 2) / mu / math.sqrt(2))
+
+    budgets = {
+        "zcdp": Filter.of("zcdp", "100"), "gdp": Filter.of("gdp", "100"), "rdp": Filter.of("rdp", "400", "1e-5"),
+        "some": Filter.of("rdp", "400", "1e-5", "some"), "basic": Filter.of("approx", "400", "1e-4"),
+        "advanced": Filter.of("approx", "400", "1e-4", "advanced"),
+    }  # fmt: skip
+    for name, budget in budgets.items():
+        found = odometer(budget.currency, price(plan, budget, chance if budget.currency == "approx" else None), chance)
+        bounds_the_loss = found.text == (
+            f"the privacy loss so far is at most {found.epsilon!r}, except with probability {found.delta!r}"
+        )
+        assert bounds_the_loss == (budget.currency != "approx")
+        if bounds_the_loss:
+            assert exceeded(found.epsilon) <= found.delta
+        else:
+            assert found.text.startswith("what was released so far is (")
+            assert plan.delta(found.epsilon).upper <= found.delta
+        if name == "basic":
+            assert exceeded(found.epsilon) > found.delta
+    assert sigma != 1 or exceeded(plan.epsilon(chance).upper) == pytest.approx(5.28e-5, rel=1e-3)

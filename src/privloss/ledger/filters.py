@@ -27,12 +27,15 @@ from privloss.errors import InvalidInput, Unsupported
 from privloss.ledger.amounts import BITS, DELTA_BITS, cap, cost, down, read, round_down, show, up
 
 CURRENCIES = ("pure", "approx", "zcdp", "rdp", "gdp")
-FILTERS = ("basic", "advanced")
+EVERY, SOME = "every", "some"
+FILTERS = {"approx": ("basic", "advanced"), "rdp": (EVERY, SOME)}  # the first is the usual one; others have no choice
 ORDERS = (
     "1.25", "1.5", "1.75", "2", "2.5", "3", "4", "5", "6", "8", "10", "12", "16", "20", "24", "32", "48", "64", "128",
 )  # fmt: skip
 _NEARLY = Fraction(9, 10)
+INFINITE = Fraction(2**20)  # what a plan is charged where its divergence is infinite: more than any cap
 SMALLEST_DELTA = Fraction(1, 10**300)  # below, logarithms of doubles lose their digits
+_SMALL, _TERMS = 1e-3, 200  # a mu whose R(a) and R(b) cancel; terms of a continued fraction, far more than it needs
 THEOREMS = {
     "pure": "sum of epsilons <= cap (Rogers, Roth, Ullman, Vadhan 2016)",
     "approx basic": "sum of epsilons and sum of deltas <= caps (Rogers, Roth, Ullman, Vadhan 2016)",
@@ -40,6 +43,8 @@ THEOREMS = {
     "d''; gives (epsilon, d' + d'') (Whitehouse, Ramdas, Rogers, Wu 2023)",
     "zcdp": "sum of rho <= cap (Feldman, Zrnic 2021)",
     "rdp": "at every order of the budget, sum of Renyi epsilons <= that order's cap (Feldman, Zrnic 2021)",
+    "rdp some": "at some order of the budget, sum of Renyi epsilons <= that order's cap, each for its share of delta "
+    '(Feldman, Zrnic 2021; docs/ledger.md, "Budgets at some order")',
     "gdp": "sum of mu^2 <= cap^2 (Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023)",
 }
 CONDITIONS = "costs may be chosen adaptively and analyses may run concurrently; the cap is fixed beforehand"
@@ -50,7 +55,7 @@ class Filter:
     """A currency, its caps by component, and the (epsilon, delta) the caps guarantee."""
 
     currency: str
-    rule: str  # "basic" or "advanced"; only approx has a choice
+    rule: str  # approx: "basic" or "advanced"; rdp: "every" or "some" order must hold; others: "basic"
     cap: Fraction
     delta: Fraction | None
     caps: Mapping[str, Fraction]
@@ -64,8 +69,11 @@ class Filter:
             )
         if currency not in CURRENCIES:
             raise InvalidInput(f"currency = {currency!r}: must be one of {', '.join(CURRENCIES)}.")
-        if rule is not None and (rule not in FILTERS or currency != "approx"):
-            raise InvalidInput(f"filter = {rule!r}: must be basic or advanced, and goes with approx only.")
+        if rule is not None and rule not in FILTERS.get(currency, ()):
+            raise InvalidInput(
+                f"filter = {rule!r}: must be basic or advanced for approx, every or some for rdp; other currencies "
+                "have no choice."
+            )
         chance = None if delta is None else _delta(delta)
         if chance is not None and 0 < chance < SMALLEST_DELTA:
             raise InvalidInput(f"delta = {delta!r}: the delta of a budget must be 0 or at least 1e-300.")
@@ -78,15 +86,28 @@ class Filter:
             raise InvalidInput(f"delta = {delta!r}: a budget in {currency} needs a delta > 0.")
         if currency == "pure" and chance is not None:
             raise InvalidInput(f"delta = {delta!r}: a pure budget has none.")
-        return cls(currency, rule or "basic", size, chance, _caps(currency, rule, size, chance))
+        chosen = rule or FILTERS.get(currency, ("basic",))[0]
+        return cls(currency, chosen, size, chance, _caps(currency, chosen, size, chance))
 
     @property
     def name(self) -> str:
-        return f"approx {self.rule}" if self.currency == "approx" else self.currency
+        return f"{self.currency} {self.rule}" if self.currency == "approx" or self.rule == SOME else self.currency
 
     @property
     def theorem(self) -> str:
         return THEOREMS[self.name]
+
+    def fits(self, totals: Mapping[str, Fraction]) -> bool:
+        """Whether totals by component (committed, reserved and new) are within the caps: all of them, or at least one
+        where some order is enough."""
+        within = [totals.get(part, 0) <= size for part, size in self.caps.items()]
+        return any(within) if self.rule == SOME else all(within)
+
+    def shortfall(self, totals: Mapping[str, Fraction]) -> dict[str, Fraction]:
+        """By how much totals exceed the caps; empty if they fit."""
+        if self.fits(totals):
+            return {}
+        return {part: totals[part] - size for part, size in self.caps.items() if totals.get(part, 0) > size}
 
     def charge(self, amount: Any, delta: Any = None) -> dict[str, Fraction]:
         """The components of a typed cost."""
@@ -116,31 +137,27 @@ class Filter:
     def to_dict(self) -> dict[str, Any]:
         return {
             "currency": self.currency,
-            "filter": self.rule,
+            "filter": "basic" if self.rule == EVERY else self.rule,  # as it has always been written
             "cap": show(self.cap),
             "delta": None if self.delta is None else show(self.delta),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Filter:
-        rule = data["filter"] if data["currency"] == "approx" else None
+        rule = data["filter"] if data["filter"] in FILTERS.get(data["currency"], ()) else None
         chance = None if data["delta"] is None else Fraction(data["delta"])
-        return cls._of(data["currency"], Fraction(data["cap"]), chance, rule)  # also what older releases have accepted
+        return cls._of(data["currency"], Fraction(data["cap"]), chance, rule)  # also what older releases have written
 
     def beneath(self, budget: Filter) -> Filter:
         """The same as a quota beneath a budget: in Renyi DP it holds at the budget's orders that leave it room."""
         if self.currency != "rdp" or budget.currency != "rdp" or self.delta is None:
             return self
-        room = _rdp_rooms(self.cap, self.delta)
+        room = {f"order {order}": size for order, size in _rooms(self.cap, self.delta).items() if size > 0}
         return replace(self, caps={part: room[part] for part in budget.caps if part in room})
 
     def limit(self, component: str) -> Fraction | None:
-        """The cap that the total of a component never exceeds."""
-        return self.caps.get(component)
-
-    def shortfall(self, totals: Mapping[str, Fraction]) -> dict[str, Fraction]:
-        """By how much totals exceed the caps; empty if they fit."""
-        return {part: total - self.caps[part] for part, total in totals.items() if total > self.caps[part]}
+        """The cap that the total of a component never exceeds; none where one of several components is enough."""
+        return None if self.rule == SOME else self.caps.get(component)
 
 
 _COMPONENT = {"pure": "epsilon", "zcdp": "rho"}
@@ -150,6 +167,11 @@ def bits_of(component: str) -> int:
     return DELTA_BITS if component == "delta" else BITS
 
 
+def order_of(component: str) -> float:
+    """The order that a component of a budget in rdp is named after."""
+    return float(component.split()[1])
+
+
 def _delta(value: Any) -> Fraction:
     found = read("delta", value)
     if found >= 1:
@@ -157,14 +179,14 @@ def _delta(value: Any) -> Fraction:
     return found
 
 
-def _caps(currency: str, rule: str | None, size: Fraction, delta: Fraction | None) -> dict[str, Fraction]:
+def _caps(currency: str, rule: str, size: Fraction, delta: Fraction | None) -> dict[str, Fraction]:
     if currency in ("pure", "zcdp"):
         return {_COMPONENT[currency]: size}
     if currency == "gdp":
         return {"mu_squared": size * size}
     chance = delta or Fraction(0)
     if currency == "rdp":
-        return _rdp_caps(size, chance)
+        return _some_caps(size, chance) if rule == SOME else _every_caps(size, chance)
     if rule != "advanced":
         return {"epsilon": size, "delta": chance}
     # sqrt(2 l S) + S/2 <= E with l = ln(2/D): sqrt(S) <= sqrt(2 l + 2 E) - sqrt(2 l); rounded down
@@ -175,29 +197,33 @@ def _caps(currency: str, rule: str | None, size: Fraction, delta: Fraction | Non
     return {"epsilon_squared": squared, "delta": chance / 2}
 
 
-def _rdp_caps(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
-    """At order a: epsilon(a) + log((a-1)/a) - (log delta + log a)/(a-1) <= E (Canonne, Kamath, Steinke 2020).
-
-    Every order of a budget must hold, so only those are kept at which Gaussian noise (epsilon(a) = rho a) may spend at
-    least 90 % of what it may spend at the best one.
-    """
-    found = _rdp_rooms(size, delta)
-    if not found:
-        raise InvalidInput(f"cap = {show(size)}: no order of {', '.join(ORDERS)} leaves room at this delta.")
-    each = {part: room / Fraction(part.split()[1]) for part, room in found.items()}
-    return {part: room for part, room in found.items() if each[part] >= max(each.values()) * _NEARLY}
-
-
-def _rdp_rooms(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
-    """The cap of every order that leaves any room."""
+def _rooms(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
+    """At order a: epsilon(a) + log((a-1)/a) - (log delta + log a)/(a-1) <= E (Canonne, Kamath, Steinke 2020); 0 where
+    nothing is left."""
     found = {}
     for order in ORDERS:
         a = float(order)
         left = float(size) + (math.log(float(delta)) + math.log(a)) / (a - 1) - math.log1p(-1 / a)
-        room = round_down(Fraction(max(left - 1e-9 * (1 + abs(left)), 0.0)), BITS)
-        if room > 0:
-            found[f"order {order}"] = room
+        found[order] = round_down(Fraction(max(left - 1e-9 * (1 + abs(left)), 0.0)), BITS)
+    if not any(found.values()):
+        raise InvalidInput(f"cap = {show(size)}: no order of {', '.join(ORDERS)} leaves room at this delta.")
     return found
+
+
+def _every_caps(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
+    """Every order of a budget must hold, so only those are kept at which Gaussian noise (epsilon(a) = rho a) may spend
+    at least 90 % of what it may spend at the best one."""
+    found = _rooms(size, delta)
+    best = max(room / Fraction(order) for order, room in found.items())
+    return {f"order {order}": room for order, room in found.items() if room / Fraction(order) >= best * _NEARLY}
+
+
+def _some_caps(size: Fraction, delta: Fraction) -> dict[str, Fraction]:
+    """One order must hold, each for an equal share of delta. Orders that leave no room at the smallest share get none
+    and a cap of 0, which every charge exceeds."""
+    alive = [order for order, room in _rooms(size, delta / len(ORDERS)).items() if room > 0]
+    found = _rooms(size, delta / len(alive))
+    return {f"order {order}": found[order] if order in alive else Fraction(0) for order in ORDERS}
 
 
 # Both without the engine, so that looking at a ledger loads none of it; tests compare with the engine.
@@ -219,15 +245,31 @@ def _zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def _gdp_epsilon(mu: float, delta: float) -> float:
-    """delta(e) = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) (Dong, Roth, Su 2022), solved and rounded up."""
-
-    def tail(x: float) -> float:
-        return 0.5 * math.erfc(x / math.sqrt(2))
-
+    """delta(e) = Phi(-a) - e^e Phi(-b), a = e/mu - mu/2, b = a + mu (Dong, Roth, Su 2022), solved and rounded up."""
     low, high = 0.0, 40 * mu + mu * mu
     for _ in range(200):
         middle = 0.5 * (low + high)
-        second = tail(mu / 2 + middle / mu)
-        value = tail(middle / mu - mu / 2) - (math.exp(min(middle + math.log(second), 0.0)) if second > 0 else 0.0)
-        low, high = (low, middle) if value <= delta else (middle, high)
+        low, high = (low, middle) if _gdp_delta(mu, middle) <= delta else (middle, high)
     return high * (1 + 1e-9) + 1e-12
+
+
+def _gdp_delta(mu: float, epsilon: float) -> float:
+    """phi(a) (R(a) - R(b)), R the Mills ratio, which keeps its digits where Phi(-b) has none left. For small mu R(a)
+    and R(b) cancel; -R' is convex, so that mu times the mean of its end values bounds their difference from above."""
+    a, b = epsilon / mu - 0.5 * mu, epsilon / mu + 0.5 * mu
+    density = math.exp(-0.5 * a * a) / math.sqrt(2 * math.pi)
+    (far, far_slope), (near, near_slope) = _mills(b), _mills(max(a, -1.0))
+    if mu < _SMALL:
+        return density * mu * 0.5 * (near_slope + far_slope)
+    return density * (near - far) if a >= -1 else 0.5 * math.erfc(a / math.sqrt(2)) - density * far
+
+
+def _mills(x: float) -> tuple[float, float]:
+    """R(x) = Phi(-x)/phi(x) and -R'(x) = 1 - x R(x), for x >= -1; from 3 on by R = 1/(x + 1/(x + 2/(x + 3/...)))."""
+    if x < 3:
+        ratio = 0.5 * math.erfc(x / math.sqrt(2)) * math.sqrt(2 * math.pi) * math.exp(0.5 * x * x)
+        return ratio, 1 - x * ratio
+    rest = 0.0
+    for k in range(_TERMS, 0, -1):
+        rest = k / (x + rest)
+    return 1 / (x + rest), rest / (x + rest)

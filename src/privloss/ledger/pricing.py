@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from privloss.errors import Unsupported
 from privloss.ledger.amounts import BITS, DELTA_BITS, cost, down, round_up
-from privloss.ledger.filters import Filter
+from privloss.ledger.filters import INFINITE, SOME, Filter, order_of
 
 if TYPE_CHECKING:
     from privloss.mechanisms.base import Plan
@@ -31,9 +31,10 @@ def price(plan: Plan, budget: Filter, delta: Any = None) -> dict[str, Fraction]:
     if budget.currency == "zcdp":
         return {"rho": _up("rho", plan.zcdp().upper)}
     if budget.currency == "rdp":
-        orders = {name: float(name.split()[1]) for name in budget.caps}
-        return {name: _up(f"Renyi divergence of {name}", plan.rdp(a).upper) for name, a in orders.items()}
-    return {"mu_squared": _mu_squared(plan)}
+        return _divergences(plan, budget)
+    from privloss.ledger.gdp_price import mu_squared  # the engine, which other currencies ask through the plan
+
+    return {"mu_squared": max(round_up(mu_squared(plan), BITS), Fraction(1, 2**BITS))}
 
 
 def _share(budget: Filter) -> Fraction:
@@ -47,14 +48,10 @@ def _up(name: str, value: float) -> Fraction:
     return max(round_up(Fraction(value), BITS), Fraction(1, 2**BITS))
 
 
-def _mu_squared(plan: Plan) -> Fraction:
-    """mu^2 adds up over Gaussian and GDP steps; nothing else is priced in GDP."""
-    total = Fraction(0)
-    for mechanism, times in plan.steps:
-        own = mechanism.mu_squared(plan.adjacency)
-        if own is None:
-            raise Unsupported(
-                f"plan: {mechanism!r} has no price in GDP; Gaussian and gdp steps have, without sampling."
-            )
-        total += times * own
-    return max(round_up(total, BITS), Fraction(1, 2**BITS))
+def _divergences(plan: Plan, budget: Filter) -> dict[str, Fraction]:
+    """At every order of the budget; where one order is enough, an infinite divergence at others is recorded as such."""
+    found = plan.rdp([order_of(name) for name in budget.caps]).upper
+    each = dict(zip(budget.caps, found, strict=True))
+    if budget.rule == SOME and any(value < math.inf for name, value in each.items() if budget.caps[name] > 0):
+        return {name: _up(name, value) if value < math.inf else INFINITE for name, value in each.items()}
+    return {name: _up(f"Renyi divergence of {name}", value) for name, value in each.items()}
