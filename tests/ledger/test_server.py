@@ -23,7 +23,7 @@ from tests.ledger.proxy import Proxy
 
 
 def _fill(made: Ledger) -> Ledger:
-    for name in ("one", "two"):
+    for name in ("one", "two", "beside"):
         made.add_dataset(name, adjacency="add-remove")
         made.set_budget(name, currency="pure", cap="1")
     return made
@@ -52,7 +52,7 @@ def boundary(statement):
         os.kill(os.getpid(), signal.SIGSTOP)
 made.store.boundary = boundary
 try:
-    made.reserve('one', cost='0.6', key='stopped')
+    made.reserve(['one', 'beside'], cost='0.6', key='stopped')  # several datasets are held
     print('reserved')
 except Exception as problem:
     print(type(problem).__name__)

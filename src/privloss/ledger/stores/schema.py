@@ -67,6 +67,10 @@ def _differs(store: Store, cursor: Any, state: State) -> str:
         same = {who: Filter.from_dict(data).to_dict() for who, data in said.items()} == known
         if bool(frozen) != account.frozen or not same:
             return f"dataset {name!r} is not as its events have it"
+    return _other_sums(store, cursor, state)
+
+
+def _other_sums(store: Store, cursor: Any, state: State) -> str:
     query = "SELECT dataset, owner, component, committed, reserved FROM balance"
     for name, owner, component, *amounts in store.execute(cursor, query).fetchall():
         balance = state.accounts[name].balances.get((owner, component))
