@@ -49,6 +49,7 @@ postgres.IDLE_WAIT = int(sys.argv[2])
 made = Ledger(sys.argv[1])
 def boundary(statement):
     if statement.startswith('UPDATE balance'):  # it holds the dataset, and has written nothing
+        made.store.boundary = lambda statement: None
         os.kill(os.getpid(), signal.SIGSTOP)
 made.store.boundary = boundary
 try:
