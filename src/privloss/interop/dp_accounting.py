@@ -25,7 +25,7 @@ from privloss.numerics import check
 from privloss.numerics.bound import Bound
 
 try:
-    import dp_accounting as dpa
+    from dp_accounting import dp_event as dpa
     from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
 except ImportError:
     raise MissingExtra("its events need dp-accounting: pip install 'privloss[dp-accounting]'.") from None
