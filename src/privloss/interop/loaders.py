@@ -222,9 +222,7 @@ def _random(order: Any, size: int, drop: bool) -> Ran:
         )
     steps, left = _cut(drawn, size, drop)
     kept = drawn - left == records
-    left_out = (
-        () if kept else (f"{records - drawn + left} of {records} records are left out of an epoch: no lower end",)
-    )
+    missing = f"{records - drawn + left} of {records} records are left out of an epoch: no lower end"
     draw = Draw("shuffle", (("steps", steps),), steps)
     notes = (_TO_ITS_END,) if kept else (_TO_ITS_END, missing)
     return Ran(f"shuffled epochs of {steps} batches", (draw,), by_epoch=True, attained=kept, notes=notes)

@@ -49,7 +49,7 @@ class SamplerWarning(UserWarning):
     """What Opacus recorded is not what ran."""
 
 
-class PrivlossAccountant(IAccountant):  # type: ignore[misc]  # a class of an optional package
+class PrivlossAccountant(IAccountant):
     """An accountant whose answers are proven; `history` holds (noise multiplier, rate, steps), as in all of Opacus."""
 
     def __init__(self) -> None:
