@@ -60,7 +60,7 @@ class Ran:
 
     def is_poisson(self, rate: float) -> bool:
         """Whether this is what an accountant of Poisson samples at this rate assumes."""
-        return [(d.scheme, d.numbers) for d in self.draws] == [("poisson", (("rate", rate),))]
+        return [draw.on(1.0) for draw in self.draws] == [Gaussian(noise_multiplier=1.0).poisson(rate)]
 
     def steps(self, noise_multiplier: float, batches: int, *, below: bool = False) -> Steps:
         """What ran, if `batches` batches did; `below`: a part of it that surely ran."""
