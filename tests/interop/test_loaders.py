@@ -69,10 +69,10 @@ def test_draws_with_replacement_count_their_last_batch_by_its_size() -> None:
     assert dropped.plan(noise_multiplier=NOISE, epochs=2) == step.with_replacement(1000, 15) * 12
 
 
-def test_the_run_that_opacus_calls_2_9998() -> None:
-    """60 000 records, batches of 256, 60 epochs, shuffled: Opacus prints 2.9998."""
+def test_a_shuffled_run_that_poisson_accounting_calls_2_9997() -> None:
+    """60 000 records, batches of 256, 60 epochs."""
     found = explain_loader(batches(60_000, 256)).epsilon(DELTA, noise_multiplier=NOISE, epochs=60)
-    assert found.lower > 10.3
+    assert found.lower >= 18.0
     assert found.upper >= (pl.Gaussian(NOISE) * 60).epsilon(DELTA).upper
     assert "zero-out" in found.method
 

@@ -11,13 +11,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("opacus")
 
-from opacus import PrivacyEngine  # noqa: E402
 from opacus.accountants.utils import get_noise_multiplier  # noqa: E402
 from opacus.utils.batch_memory_manager import BatchMemoryManager  # noqa: E402
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler  # noqa: E402
 
 import privloss as pl  # noqa: E402
 import privloss.interop.opacus as po  # noqa: E402
+from opacus import PrivacyEngine  # noqa: E402
 from tests.interop.training_signatures import described, recorded  # noqa: E402
 
 DELTA = 1e-5
@@ -122,12 +122,12 @@ def test_without_poisson_sampling_what_ran_is_answered(shuffle: bool) -> None:
 
 
 def test_what_opacus_says_of_a_shuffled_run() -> None:
-    """The run of 14 100 steps: Opacus says 2.9998, at least 10.3 is proven."""
+    """14 100 steps: accounted as Poisson samples below 3, and at least 18 is proven."""
     accountant = po.PrivlossAccountant()
     accountant.history = [(0.9692, 256 / 60_000, 14_100)]
     assert accountant.get_epsilon(DELTA) < 3
     loader = DataLoader(TensorDataset(torch.zeros(60_000, 1)), batch_size=256, shuffle=True)
-    assert po.explain_loader(loader).epsilon(DELTA, noise_multiplier=0.9692, epochs=60).lower > 10.3
+    assert po.explain_loader(loader).epsilon(DELTA, noise_multiplier=0.9692, epochs=60).lower >= 18.0
 
 
 def test_93_batches_become_92() -> None:
