@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell cksum pyproject.toml | cut -d' ' -f1)
 BENCH_STAMP := $(VENV)/.bench-$(shell cksum pyproject.toml | cut -d' ' -f1)
 
-.PHONY: run test lint types tests bench sweep clean
+.PHONY: run test lint types tests bench sweep train clean
 
 run: $(STAMP)
 	$(BIN)/privloss epsilon --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000 --delta 1e-6
@@ -29,6 +29,9 @@ bench: $(BENCH_STAMP)
 
 sweep: $(STAMP)
 	$(BIN)/python -m bench.sweep
+
+train: $(STAMP)
+	$(BIN)/python examples/train_private.py
 
 $(STAMP):
 	$(PYTHON) -m venv $(VENV)

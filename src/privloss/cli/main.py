@@ -15,6 +15,7 @@ import typer
 
 from privloss import __version__
 from privloss.cli import certificates, ledger, planning
+from privloss.cli import statement as stating
 from privloss.cli import sweep as sweeping
 from privloss.cli import theorems as chapter
 from privloss.cli.arguments import (
@@ -152,6 +153,7 @@ def explain(
 
 app.command("compare")(chapter.compare)
 app.command("allocate")(planning.allocate)
+app.command("statement")(stating.statement)
 app.command("sweep")(sweeping.sweep)
 app.command("certify")(certificates.certify)
 app.command("verify")(certificates.verify)
