@@ -15,6 +15,7 @@ import typer
 
 from privloss import __version__
 from privloss.cli import certificates, ledger, planning
+from privloss.cli import check as checking
 from privloss.cli import sweep as sweeping
 from privloss.cli import theorems as chapter
 from privloss.cli.arguments import (
@@ -155,6 +156,7 @@ app.command("allocate")(planning.allocate)
 app.command("sweep")(sweeping.sweep)
 app.command("certify")(certificates.certify)
 app.command("verify")(certificates.verify)
+app.command("check")(checking.check)
 app.command("selfcheck")(certificates.selfcheck)
 app.command("figure")(chapter.figure)
 
