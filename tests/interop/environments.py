@@ -1,7 +1,8 @@
 """Real packages: one environment for each, under .interop/, in which tests/interop/real/test_<name>.py runs.
 
-`make test-interop` runs all of them, `python -m tests.interop.environments opendp` one. `make test` needs none: it runs the
-adapters against stand-ins (standins.py), whose signatures are recorded from the real classes in tests/data/signatures.json.
+`make test-interop` runs all of them, `python -m tests.interop.environments opendp` one. `make test` needs none: it runs
+the adapters against stand-ins (standins.py), whose signatures are recorded from the real classes in
+tests/data/signatures.json.
 """
 
 from __future__ import annotations

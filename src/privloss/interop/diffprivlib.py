@@ -10,13 +10,13 @@ Its own total is the best of three bounds; this one is the exact composition of 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from privloss.errors import MissingExtra
-from privloss.interop.events import NOTHING
+from privloss.interop.events import NOTHING, rounded
 from privloss.mechanisms.approx_dp import ApproxDP
 from privloss.mechanisms.base import Plan
-from privloss.numerics.floats import raised
 
 try:
     from diffprivlib.accountant import BudgetAccountant
@@ -27,7 +27,8 @@ except ImportError:
 
 class PrivlossBudgetAccountant(BudgetAccountant):
     """A `BudgetAccountant`. With `slack`, epsilons must be fixed before the first answer is seen, as in any composition
-    theorem better than a sum; to choose them as you go, use a ledger."""
+    theorem better than a sum; to choose them as you go, use a ledger. Sums of doubles are exact and rounded up: ten
+    spends of 0.1 are a little more than 1."""
 
     @property
     def plan(self) -> Plan:
@@ -37,11 +38,19 @@ class PrivlossBudgetAccountant(BudgetAccountant):
     def total(self, spent_budget: Any = None, slack: float | None = None) -> Any:
         """The least epsilon at the delta that all spends and the slack add up to."""
         spent = self.spent_budget if spent_budget is None else spent_budget
-        delta = super().total(spent_budget=spent_budget, slack=slack)[1]
-        delta = min(raised(float(delta), 4 * len(spent) + 8), 1.0)  # three roundings for every spend, all positive
+        super().total(spent_budget=spent_budget, slack=slack)  # refuses what it refuses
+        lost = [Fraction(d) for d in (*(d for _, d in spent), self.slack if slack is None else slack)]
+        delta = _up(1 - math.prod((1 - d for d in lost if d), start=Fraction(1)))
         if any(epsilon == math.inf for epsilon, _ in spent):
             return Budget(math.inf, delta)
-        return Budget(_plan(spent).epsilon(delta).upper, delta)
+        # a box is nothing but randomised response with a disclosure of probability delta_i: all epsilons together at
+        # 1 - prod (1 - delta_i), and with slack less
+        summed = _up(sum((Fraction(epsilon) for epsilon, _ in spent), Fraction(0)))
+        return Budget(min(summed, _plan(spent).epsilon(delta).upper), delta)
+
+
+def _up(exact: Fraction) -> float:
+    return rounded(float(exact), exact, up=True)
 
 
 def _plan(spent: Any) -> Plan:
