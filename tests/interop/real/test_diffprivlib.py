@@ -9,6 +9,7 @@ from diffprivlib.utils import Budget, BudgetError
 
 import privloss as pl
 from privloss.interop.diffprivlib import PrivlossBudgetAccountant
+from tests.interop.pages import blocks
 from tests.interop.signatures import recorded, signatures
 
 METHODS = ("__init__", "total", "check", "remaining", "spend", "slack", "spent_budget", "epsilon", "delta")
@@ -38,3 +39,8 @@ def test_a_ceiling_holds() -> None:
     with pytest.raises(BudgetError):
         accountant.spend(0.5, 0)
     assert len(accountant) == 1
+
+
+def test_the_code_in_the_docs_runs() -> None:
+    for code in blocks("diffprivlib"):
+        exec(compile(code, "interop.md", "exec"), {})

@@ -10,6 +10,7 @@ from opendp.mod import Measurement, PrivacyProfile
 
 import privloss as pl
 from privloss.interop.opendp import from_measurement
+from tests.interop.pages import blocks
 from tests.interop.signatures import recorded, signatures
 
 dp.enable_features("contrib")
@@ -65,3 +66,8 @@ def test_metrics() -> None:
     with pytest.raises(pl.InvalidInput, match="2 apart"):
         from_measurement(count, 1, "replace-one")
     assert from_measurement(count, 2, "replace-one").steps[0][0] == pl.PureDP(count.map(2))
+
+
+def test_the_code_in_the_docs_runs() -> None:
+    for code in blocks("OpenDP"):
+        exec(compile(code, "interop.md", "exec"), {})
