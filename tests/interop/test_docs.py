@@ -14,7 +14,7 @@ from tests.interop.test_accountant import DIFFERENT
 PAGE = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
 
 
-@pytest.mark.parametrize("section", ["dp-accounting", "PipelineDP"])
+@pytest.mark.parametrize("section", ["dp-accounting", "PipelineDP", "For papers"])
 def test_code_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
