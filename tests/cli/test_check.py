@@ -94,7 +94,10 @@ def test_a_rounded_event_is_never_refuted_by_its_rounding(tmp_path: Path) -> Non
     truth = (pl.DiscreteLaplace(3.5, 2) * 3).epsilon(1e-6).upper
     assert judge(Claim(less, more, truth, 1e-6)).verdict == "undecided"
     assert judge(Claim(less, more, less.epsilon(1e-6).upper, 1e-6)).verdict == "proven"
-    assert judge(Claim(less, more, more.epsilon(1e-6).lower * 0.999, 1e-6)).verdict == "refuted"
+    refuted = judge(Claim(less, more, more.epsilon(1e-6).lower * 0.999, 1e-6))
+    assert refuted.verdict == "refuted"
+    assert refuted.certificate is not None
+    assert pl.Plan.from_dict(refuted.certificate.data["plan"]) == more
 
 
 def test_checkpoints(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
