@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell cksum pyproject.toml | cut -d' ' -f1)
 BENCH_STAMP := $(VENV)/.bench-$(shell cksum pyproject.toml | cut -d' ' -f1)
 
+<<<<<<< HEAD
 .PHONY: run test lint types tests bench sweep train clean
+=======
+.PHONY: run test test-interop lint types tests bench sweep clean
+>>>>>>> c4fad799b46cc7c54a870d0e207ed7824080e745
 
 run: $(STAMP)
 	$(BIN)/privloss epsilon --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000 --delta 1e-6
@@ -23,6 +27,10 @@ types: $(STAMP)
 
 tests: $(STAMP)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+# every other package in an environment of its own, under .interop/
+test-interop: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.interop.environments
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m bench.compare
@@ -44,4 +52,4 @@ $(BENCH_STAMP): $(STAMP)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .interop .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,8 +15,8 @@ from privloss.mechanisms.kinds import KINDS, SCHEMES
 
 SOURCE = Path(privloss.__file__).parent
 ROOMS = [
-    "errors", "adjacency", "numerics", "losses", "mechanisms", "answers", "theorems", "certificates", "planning",
-    "ledger", "interop", "cli",
+    "errors", "adjacency", "numerics", "losses", "mechanisms", "answers", "theorems", "papers", "certificates",
+    "planning", "ledger", "interop", "cli",
 ]  # fmt: skip
 DELEGATING = SOURCE / "mechanisms" / "questions.py"  # binds plan.epsilon(...) and friends: the one exception
 FILES = sorted(SOURCE.rglob("*.py"))

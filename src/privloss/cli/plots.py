@@ -1,21 +1,19 @@
-"""Figures as pictures and tables; matplotlib is loaded only here."""
+"""Figures as pictures and tables."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privloss.errors import InvalidInput, MissingExtra
+from privloss.errors import InvalidInput
+from privloss.papers.canvas import PICTURES, picture, plain, pyplot
 
 if TYPE_CHECKING:
     from privloss.planning.sweep import Sweep
     from privloss.theorems.figures import Figure
 
-PICTURES = (".png", ".svg", ".pdf")
 FORMATS = (*PICTURES, ".csv")
 _COLOURS = ("#c44e52", "#dd8452", "#937860", "#8172b3", "#4c72b0", "#55a868", "#333333")
 _DASHES = ("-", "-", "--", "-", "-", "-", ":")
@@ -30,7 +28,7 @@ def output_path(text: str, formats: tuple[str, ...] = FORMATS) -> Path:
     if not path.parent.is_dir():
         raise InvalidInput(f"--out = {text!r}: the directory {str(path.parent)!r} does not exist.")
     if path.suffix.lower() in PICTURES:
-        _pyplot()
+        pyplot()
     return path
 
 
@@ -40,17 +38,15 @@ def save(figure: Figure, path: Path) -> None:
         rows = [["" if math.isnan(v) else repr(v) for v in row] for row in figure.rows()]
         _save_csv(path, [figure.x_label, *figure.curves], rows)
         return
-    with _picture(path) as (_, axis):
+    with picture(path) as (_, axis):
         _draw_curves(axis, figure)
         if figure.log_y:
             axis.set_yscale("log")
         axis.set_title(figure.title, fontsize=11)
         axis.set_xlabel(figure.x_label)
         axis.set_ylabel(figure.y_label)
-        axis.grid(alpha=0.25)
         axis.legend(frameon=False, fontsize=9)
-        for side in ("top", "right"):
-            axis.spines[side].set_visible(False)
+        plain(axis)
 
 
 def _draw_curves(axis: Any, figure: Figure) -> None:
@@ -67,7 +63,7 @@ def _draw_curves(axis: Any, figure: Figure) -> None:
 
 def save_sweep(sweep: Sweep, path: Path) -> None:
     """A heat map of the upper ends, or of the values found."""
-    with _picture(path) as (canvas, axis):
+    with picture(path) as (canvas, axis):
         numbers, width = [outcome.number for outcome in sweep.outcomes], len(sweep.values[1])
         table = [numbers[i : i + width] for i in range(0, len(numbers), width)]
         canvas.colorbar(_draw_cells(axis, table), ax=axis, label=(sweep.find or sweep.answer).replace("_", " "))
@@ -104,27 +100,3 @@ def _save_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(rows)
-
-
-@contextmanager
-def _picture(path: Path) -> Iterator[tuple[Any, Any]]:
-    """A canvas and its axis, saved at the end."""
-    plt = _pyplot()
-    canvas, axis = plt.subplots(figsize=(7.2, 4.6), dpi=200)
-    try:
-        yield canvas, axis
-        canvas.tight_layout()
-        canvas.savefig(path)
-    finally:
-        plt.close(canvas)
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtra("pictures need matplotlib: pip install 'privloss[plots]' (or use --out FILE.csv).") from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt

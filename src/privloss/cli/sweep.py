@@ -69,12 +69,13 @@ def sweep(
 def _output(out: str | None, axes: int) -> tuple[Path | None, bool]:
     """The file, and whether it is a picture; checked before anything is computed."""
     from privloss.cli import plots
+    from privloss.papers.canvas import PICTURES
     from privloss.planning.sweep_file import FORMATS, format_of
 
     if out is None:
         return None, False
-    path = plots.output_path(out, (*plots.PICTURES, *FORMATS))
-    if path.suffix.lower() not in plots.PICTURES:
+    path = plots.output_path(out, (*PICTURES, *FORMATS))
+    if path.suffix.lower() not in PICTURES:
         format_of(path)
         return path, False
     if axes != 2:

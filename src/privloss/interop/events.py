@@ -285,14 +285,14 @@ def _batches(scheme: str) -> Entry:
 
 
 def _inverse(a: float, *, up: bool) -> float:
-    return _rounded(1 / a, Fraction(1) / Fraction(a), up)
+    return rounded(1 / a, Fraction(1) / Fraction(a), up)
 
 
 def _product(a: float, b: float, *, up: bool) -> float:
-    return _rounded(a * b, Fraction(a) * Fraction(b), up)
+    return rounded(a * b, Fraction(a) * Fraction(b), up)
 
 
-def _rounded(found: float, exact: Fraction, up: bool) -> float:
+def rounded(found: float, exact: Fraction, up: bool) -> float:
     """The exact number, or a neighbour of it on the side asked for: `found` is within one rounding of it."""
     if Fraction(found) == exact:
         return found

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.base import Plan
     from privloss.mechanisms.worst_neighbours import Support
     from privloss.numerics.bound import Bound, Bounds
+    from privloss.papers.chart import Chart
     from privloss.theorems.compare import ComparedBound
 
 DEFAULT_TOLERANCE = 1e-10
@@ -193,3 +194,17 @@ class Questions:
         from privloss.theorems import compare
 
         return compare.compare(self.as_plan(), delta, adjacency=adjacency, noise=noise)
+
+    def plot(
+        self,
+        kind: str = "delta",
+        *,
+        delta: float | None = None,
+        points: Sequence[float] | None = None,
+        adjacency: str | None = None,
+    ) -> Chart:
+        """A chart for a paper, to be saved as a picture or written as a table: "delta" over epsilon, "tradeoff" of
+        attacks, and at a `delta` epsilon by "steps" and "accountants" side by side."""
+        from privloss.papers import charts
+
+        return charts.chart(self.as_plan(), kind, delta=delta, points=points, adjacency=adjacency)

@@ -119,13 +119,14 @@ class Bound:
         digits = 17
         if self.lower > 0 and self.upper < math.inf:
             digits = min(17, max(3, 2 - math.floor(math.log10(self.width / self.upper))))
-        return f"[{_shorten(self.lower, digits, ROUND_FLOOR)}, {_shorten(self.upper, digits, ROUND_CEILING)}]"
+        return f"[{shortened(self.lower, digits, ROUND_FLOOR)}, {shortened(self.upper, digits, ROUND_CEILING)}]"
 
     def __repr__(self) -> str:
         return f"Bound({self.lower!r}, {self.upper!r})"
 
 
-def _shorten(value: float, digits: int, rounding: str) -> str:
+def shortened(value: float, digits: int, rounding: str) -> str:
+    """So many significant digits, rounded as `decimal` names it."""
     if value == 0 or math.isinf(value):
         return f"{value:g}"
     text = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))

@@ -1,0 +1,32 @@
+"""docs/interop.md: code of packages that are here runs (the others' in their own environments), the table is whole."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from privloss.interop.events import _COMPOSITIONS, READ
+from tests.interop.pages import blocks
+from tests.interop.test_accountant import DIFFERENT
+
+PAGE = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
+
+
+@pytest.mark.parametrize("section", ["dp-accounting", "PipelineDP", "For papers"])
+def test_code_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, object] = {}
+    for code in blocks(section):
+        exec(compile(code, "interop.md", "exec"), space)
+    if section == "dp-accounting":
+        assert space["accountant"].get_epsilon(1e-6) == pytest.approx(5.80693502657)  # type: ignore[attr-defined]
+
+
+def test_every_event_has_a_row() -> None:
+    assert set(re.findall(r"`(\w+DpEvent|ZCDpEvent)", PAGE)) >= {*READ, *_COMPOSITIONS}
+
+
+def test_the_count_of_their_tests_is_the_count() -> None:
+    assert f"Of the 68 for their\nPLD accountant {68 - len(DIFFERENT)} pass and {len(DIFFERENT)} differ" in PAGE
