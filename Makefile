@@ -5,11 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell cksum pyproject.toml | cut -d' ' -f1)
 BENCH_STAMP := $(VENV)/.bench-$(shell cksum pyproject.toml | cut -d' ' -f1)
 
-<<<<<<< HEAD
-.PHONY: run test lint types tests bench sweep train clean
-=======
-.PHONY: run test test-interop lint types tests bench sweep clean
->>>>>>> c4fad799b46cc7c54a870d0e207ed7824080e745
+.PHONY: run test test-interop lint types tests bench sweep train clean
 
 run: $(STAMP)
 	$(BIN)/privloss epsilon --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000 --delta 1e-6

@@ -15,11 +15,8 @@ import typer
 
 from privloss import __version__
 from privloss.cli import certificates, ledger, planning
-<<<<<<< HEAD
-from privloss.cli import statement as stating
-=======
 from privloss.cli import check as checking
->>>>>>> c4fad799b46cc7c54a870d0e207ed7824080e745
+from privloss.cli import statement as stating
 from privloss.cli import sweep as sweeping
 from privloss.cli import theorems as chapter
 from privloss.cli.arguments import (

@@ -26,8 +26,9 @@ from privloss.numerics import check
 from privloss.numerics.bound import Bound
 
 try:
-    import opacus
     from opacus.accountants import IAccountant
+
+    import opacus
 except ImportError as problem:
     raise MissingExtra(f"Opacus is not installed ({problem}): pip install 'opacus>=1.6'") from None
 try:
