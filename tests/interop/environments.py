@@ -30,6 +30,10 @@ class Environment:
 ENVIRONMENTS = (
     Environment("opendp", ("opendp==0.16.0",)),
     Environment("diffprivlib", ("diffprivlib==0.6.6", "scikit-learn<1.8")),  # 0.6.6 cannot be imported with 1.8
+    Environment("opacus", ("torch==2.13.0", "opacus==1.6.0")),
+    Environment("jax_privacy", ("jax-privacy==2.0.0",)),
+    Environment("tf_privacy", ("tensorflow-privacy==0.9.0", "tensorflow==2.15.1")),  # 0.9.0 needs an old one
+    Environment("flower", ("flwr==1.42.0",)),
 )
 
 
