@@ -248,8 +248,8 @@ def test_plans_are_priced_in_every_currency(place: str) -> None:
     assert 0 <= epsilon - Fraction(plan.epsilon(1e-7).lower) < Fraction(1, 10**8)
     with pytest.raises(pl.Unsupported, match="infinite"):
         made.reserve("pure", plan, key="no")
-    with pytest.raises(pl.Unsupported, match="GDP"):
-        made.reserve("gdp", laplace, key="no")
+    charged = Fraction(made.reserve("gdp", laplace, key="g3").charged["gdp"]["mu_squared"])
+    assert Fraction(1, 50) < charged < Fraction(4, 25)  # three times 0.1-DP: between one and 0.4-GDP
     with pytest.raises(pl.InvalidInput, match="give a plan"):
         made.reserve("rdp", cost="0.1", key="no")
     with pytest.raises(RefusedError) as refused:

@@ -449,7 +449,9 @@ def test_the_command_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     many = ["--noise-multiplier", "0.7:4:40", "--sample-rate", "0.001:0.1:30", "--steps", "1000"]
     grid = [*many, "--delta", "1e-5,1e-6"]
     command = [sys.executable, "-m", "privloss", "sweep", *grid, "--out", str(file)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=_interruptible
+    )
     while process.poll() is None and (not file.exists() or file.read_bytes().count(b"\n") < 20):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
@@ -462,6 +464,11 @@ def test_the_command_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     assert {len(row) for row in csv.reader(data.decode().splitlines()[1:])} == {9}
 
 
+def _interruptible() -> None:
+    """Who runs the tests in the background of a shell has Ctrl-C ignored, and so have all children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_while_workers_are_started_is_not_lost() -> None:
     """Python prints and forgets what is raised in a hook of fork; Ctrl-C must wait until the workers are there."""
     code = (
@@ -470,5 +477,6 @@ def test_an_interrupt_while_workers_are_started_is_not_lost() -> None:
         "try:\n    with cores.answered(lambda n: time.sleep(0.02), range(200), 2) as answers:\n        list(answers)\n"
         "except KeyboardInterrupt:\n    print('stopped')\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    call = [sys.executable, "-c", code]
+    ended = subprocess.run(call, capture_output=True, text=True, check=False, preexec_fn=_interruptible)
     assert ended.stdout == "stopped\n"
