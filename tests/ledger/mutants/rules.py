@@ -76,8 +76,8 @@ RULES = (
     Mutant(
         "rules: quotas above the cap",
         "decide.py",
-        "if any(size > account.filter.caps",
-        "if False and any(size > account.filter.caps",
+        "if any(size > above.caps",
+        "if False and any(size > above.caps",
         "change_after_spends",
     ),
     Mutant(
@@ -99,7 +99,7 @@ RULES = (
     Mutant(
         "rules: a group counts one dataset",
         "decide.py",
-        "held.get(part, Fraction(0)) + amount",
+        "held.get(part, ZERO) + amount",
         "amount",
         "count_twice",
     ),
