@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import privloss as pl
+from privloss.answers import exact
 from privloss.answers.curves import Glance
 from privloss.answers.pair import directions, exact_epsilon
 from privloss.mechanisms.worst_neighbours import worst_neighbours
-from privloss.numerics.contour.many import Silent, epsilons
+from privloss.numerics.contour.many import Mirrored, Silent, epsilons
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.floats import Real
+from tests.oracle.summed_losses import Oracle
 
 PLANS = [
     pl.Gaussian(1.1).poisson(0.01) * 10_000,
@@ -52,26 +54,72 @@ def test_shared_deltas_hold_what_single_answers_say(plan: pl.Plan) -> None:
 class Crooked:
     """log delta = -eps with errors that grow quickly: a first step away from the root is not enough."""
 
-    def log_upper(self, eps: Real) -> Real:
-        return -eps + 1e-6 * np.exp(20 * np.abs(eps - np.round(eps)))
-
-    def log_lower(self, eps: Real) -> Real:
-        return -eps - 1e-6 * np.exp(20 * np.abs(eps - np.round(eps)))
+    def log_bounds(self, eps: Real) -> tuple[Real, Real]:
+        off = 1e-6 * np.exp(20 * np.abs(eps - np.round(eps)))
+        return -eps - off, -eps + off
 
 
 def test_ends_read_off_a_line_meet_their_levels() -> None:
     line = Crooked()
     levels = np.array([[-5.02, -4.0, -6.11], [-5.01, -4.0, -6.1]])
-    lower, upper = epsilons(line, 5.0, levels)  # type: ignore[arg-type]
+    lower, upper = epsilons(line, 5.0, levels)
     assert np.all(np.isfinite(lower) & np.isfinite(upper))
-    assert np.all(line.log_upper(upper) <= levels[0])
-    assert np.all(line.log_lower(lower) >= levels[1])
+    assert np.all(line.log_bounds(upper)[1] <= levels[0])
+    assert np.all(line.log_bounds(lower)[0] >= levels[1])
 
 
 def test_a_silent_direction_is_silent_from_its_largest_loss_on() -> None:
-    silent = Silent(2.0)
-    assert silent.log_upper(np.array([1.999, 2.0, 3.0])).tolist() == [0.0, -math.inf, -math.inf]
-    assert np.all(silent.log_lower(np.array([1.0, 3.0])) == -math.inf)
+    lower, upper = Silent(2.0).log_bounds(np.array([1.999, 2.0, 3.0]))
+    assert upper.tolist() == [0.0, -math.inf, -math.inf]
+    assert np.all(lower == -math.inf)
+
+
+@pytest.mark.parametrize("plan", [pl.Gaussian(1.0).poisson(0.3) * 5, pl.Gaussian(0.6).poisson(1e-3) * 40])
+def test_the_mirror_image_of_a_line_is_the_other_direction(plan: pl.Plan) -> None:
+    """Never below it; close to it where delta is not small and large losses are those of the direction drawn."""
+    loss = worst_neighbours(plan).loss
+    eps = plan.epsilon(0.3 * plan.delta(0.0).lower).lower
+    for here, there in ((loss, loss.reversed()), (loss.reversed(), loss)):
+        drawn = delta_bounds(here, 0.0, 1e-10)
+        assert drawn.readable is not None
+        places = np.array([0.0, 0.01 * eps, 0.1 * eps])
+        mirrored = np.exp(Mirrored(drawn.readable).log_bounds(places)[1])
+        for place, found in zip(places, mirrored, strict=True):
+            low, high = np.exp(delta_bounds(there, float(place), 1e-10).logs)
+            assert low <= found
+            assert found == pytest.approx(high, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"), [(0.5153, 1.409e-5, 250), (1.0369, 8.7e-6, 25), (0.7, 2.2e-6, 321)]
+)
+def test_few_hits_at_epsilons_far_below_usual_losses(sigma: float, rate: float, steps: int) -> None:
+    """delta near 0 is nearly the total variation; it came out up to thirty times too large."""
+    plan = pl.Gaussian(sigma).poisson(rate) * steps
+    before = plan.total_variation()
+    assert before.relative_width < 1e-9
+    for eps in (1e-7, 1e-5):
+        found = plan.delta(eps)
+        truth = Oracle(rate, sigma, steps, eps, found.upper).delta(eps)
+        assert found.relative_width < 1e-9
+        assert found.lower * (1 - 1e-13) <= truth <= found.upper * (1 + 1e-13)
+        assert found.lower <= before.upper <= found.upper + math.expm1(eps)  # slopes in e^eps lie between -1 and 0
+        before = found
+
+
+def test_a_curve_of_few_hits_draws_a_handful_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[float] = []
+    monkeypatch.setattr(
+        exact, "delta_bounds", lambda loss, eps, width: drawn.append(eps) or delta_bounds(loss, eps, width)
+    )
+    plan = pl.Gaussian(0.7).poisson(2.2e-6) * 321
+    curve = plan.tradeoff(np.linspace(0.005, 0.995, 100).tolist())
+    assert 0 < len(drawn) < 40
+    assert all(b.upper - b.lower <= 1e-10 for b in curve)
+    alone = plan.tradeoff(0.5)
+    assert alone.upper - alone.lower <= 1e-13
+    assert curve[50].upper <= alone.upper + 1e-10  # at 0.505
+    assert curve[49].lower >= alone.lower - 1e-10  # at 0.495
 
 
 UNEVEN = ([0.6123, 0.1007, 0.287], [0.2987, 0.5011, 0.2002])

@@ -13,31 +13,28 @@ from numpy.typing import NDArray
 
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound
-from privloss.numerics.contour.line import Line
-from privloss.numerics.contour.many import Silent, epsilons, log_bounds
-from privloss.numerics.contour.reading import SplitReading
-from privloss.numerics.contour.solve import DeltaRead, Solved
+from privloss.numerics.contour.many import Readable, epsilons
+from privloss.numerics.contour.solve import Solved, readable_line
 from privloss.numerics.contour.transform import TooExpensive, log_kappa
 from privloss.numerics.floats import Real, raised
 
 METHOD, SHARED = "exact privacy loss (contour)", "read on a shared line"
-_REACH = 4.0  # how far from its own eps a line is read, as a factor
 _GOOD = 1e-9  # relative width that is good enough to be shared, at least
+_WIDER, _WIDEST = 3.0, 3e-7  # times the width where a line was drawn that are good enough, up to a limit
 _FEW = 3  # questions that are not worth sharing
 _IDLE = 2  # lines in a row that answered one question each
 
-Drawn = tuple[Line | SplitReading | Silent, float]  # what was drawn, and the eps that it was drawn for
+Drawn = tuple[Readable, float]  # what was drawn, and the eps that it was drawn for
 
 
-def drawn(found: Solved | DeltaRead | None, eps: float) -> Drawn | None:
-    """The lines behind an answer, if they can be read elsewhere."""
+def drawn(found: Solved | None, eps: float) -> Drawn | None:
+    """The lines behind an epsilon, if they can be read elsewhere."""
     if found is None or not 0 < eps < math.inf:
         return None
     if found.classes is not None:
         return found.classes, eps
-    if found.line is None or found.line.lattice is not None or found.line.mu > 0:
-        return None
-    return found.line, eps
+    line = readable_line(found.line)
+    return None if line is None else (line, eps)
 
 
 class Glance:
@@ -84,8 +81,9 @@ def many_epsilons(
         if len(others) < _FEW or any(line is None for line in lines):
             continue
         idle += 1
+        fair = _fair(answer, tolerance)
         for i, (low, high) in zip(others, _all(lines, others, deltas, levels), strict=True):
-            if 0 < low <= high <= low * (1 + max(_GOOD, tolerance)):
+            if 0 < low <= high <= low * (1 + fair):
                 found[i], idle = Bound(low, high, answer.method, (*answer.notes, SHARED)), 0
     return [found[i] for i in range(len(deltas))]
 
@@ -108,40 +106,48 @@ def _all(
     return list(zip(lower.tolist(), upper.tolist(), strict=True))
 
 
+def _fair(answer: Bound, tolerance: float) -> float:
+    """The relative width that is good enough to be shared: not much more than where the line was drawn."""
+    return max(_GOOD, tolerance, min(_WIDER * answer.relative_width, _WIDEST))
+
+
 def many_deltas(
     eps: Sequence[float],
     tolerance: float,
-    ask: Callable[[float], tuple[Bound, list[Drawn | None]]],
+    ask: Callable[[float], tuple[Bound, list[Readable | None]]],
     whole: Callable[[int, tuple[float, float]], tuple[float, float]],
-    known: list[list[Drawn]],
+    known: list[list[Readable]],
+    enough: float = 0.0,
 ) -> list[Bound]:
     """The same for delta: `whole` turns logs of bounds in a direction into bounds on delta. Lines `known` from earlier
-    questions are read first, and new ones are added."""
+    questions are read first, and new ones are added. An interval as narrow as `enough` is enough."""
     found: dict[int, Bound] = {}
     order = sorted(range(len(eps)), key=lambda i: eps[i])
 
-    def read(lines: list[Drawn]) -> None:
-        others = [i for i in order if i not in found and lines[0][1] / _REACH < eps[i] < lines[0][1] * _REACH]
+    def read(lines: list[Readable], fair: float) -> None:
+        others = [i for i in order if i not in found]
         if not others:
             return
         points = np.array([eps[i] for i in others])
-        logs = [log_bounds(line[0], points) for line in lines]
+        logs = [line.log_bounds(points) for line in lines]
         for n, i in enumerate(others):
             ends = [whole(k, (float(low[n]), min(float(high[n]), 0.0))) for k, (low, high) in enumerate(logs)]
             low, high = max(e[0] for e in ends), max(e[1] for e in ends)
-            if 0 < low <= high <= low * (1 + max(_GOOD, tolerance)):
+            if 0 < low <= high <= low * (1 + fair) or low <= high <= low + enough:
                 found[i] = Bound(low, high, METHOD, (SHARED,))
 
     for lines in known:
-        read(lines)
+        read(lines, max(_GOOD, tolerance))
     while len(found) < len(eps):
         still = [i for i in order if i not in found]
         middle = still[len(still) // 2]
         found[middle], drawn_now = ask(eps[middle])
+        if found[middle].upper <= enough:  # delta falls with eps
+            found |= {i: Bound(0.0, found[middle].upper, METHOD, (SHARED,)) for i in still if eps[i] > eps[middle]}
         lines = [line for line in drawn_now if line is not None]
         if len(lines) == len(drawn_now):
             known.append(lines)
-            read(lines)
+            read(lines, _fair(found[middle], tolerance))
     return [found[i] for i in range(len(eps))]
 
 

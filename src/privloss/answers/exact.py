@@ -30,6 +30,8 @@ from privloss.answers.pair import (
     exact_delta,
     exact_epsilon,
     finite_level,
+    mirrored,
+    mirrored_upper,
     one_direction,
     with_infinite,
 )
@@ -40,8 +42,8 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
-from privloss.numerics.contour.many import Silent
-from privloss.numerics.contour.solve import delta_bounds
+from privloss.numerics.contour.many import Readable, Silent
+from privloss.numerics.contour.solve import DeltaRead, delta_bounds
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.work import DEFAULT_WORK, limited, spent
 
@@ -221,12 +223,16 @@ def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
 
 
 class DeltaCurve:
-    """delta(epsilon) of a plan, asked again and again: lines drawn for one question serve the next."""
+    """delta(epsilon) of a plan, asked again and again: lines drawn for one question serve the next. An interval as
+    narrow as `enough` is not sharpened further."""
 
-    def __init__(self, worst: WorstNeighbours, tolerance: float = 1e-10, work: float = DEFAULT_WORK) -> None:
-        self.worst, self.tolerance, self.work = worst, tolerance, work
+    def __init__(
+        self, worst: WorstNeighbours, tolerance: float = 1e-10, work: float = DEFAULT_WORK, enough: float = 0.0
+    ) -> None:
+        self.worst, self.tolerance, self.work, self.enough = worst, tolerance, work, enough
         self.directions = list(directions(worst.loss))
-        self.lines: list[list[Drawn]] = []
+        self.lines: list[list[Readable]] = []
+        self.end = (math.inf, 0.0)  # an eps, and delta there, from which on it is below `enough`
         loss = worst.loss
         self.shared = _may_share(worst) and loss.delta_inf < 1 and loss.hockey_stick(1.0) is None
 
@@ -234,24 +240,32 @@ class DeltaCurve:
         return _within(self.work, self.tolerance, lambda: _delta(self.worst, eps, self.tolerance))
 
     def read(self, values: list[float]) -> list[Bound]:
-        if not self.shared:
-            return [self.one(eps) for eps in values]
+        open_ones = [eps for eps in values if eps < self.end[0]]
         whole = lambda k, logs: with_infinite(self.directions[k], logs)  # noqa: E731
-        return many_deltas(values, self.tolerance, self._ask, whole, self.lines)
+        found = many_deltas(open_ones, self.tolerance, self._ask, whole, self.lines, self.enough)
+        small = [(eps, d.upper) for eps, d in zip(open_ones, found, strict=True) if d.upper <= self.enough]
+        answers = dict(zip(open_ones, found, strict=True))
+        rest = Bound(0.0, self.end[1], CONTOUR)
+        self.end = min([self.end, *small])
+        return [answers.get(eps, rest) for eps in values]
 
-    def _ask(self, eps: float) -> tuple[Bound, list[Drawn | None]]:
-        found = []
-        if 0 < eps < math.inf:
+    def _ask(self, eps: float) -> tuple[Bound, list[Readable | None]]:
+        bounds: list[Bound] = []
+        lines: list[Readable | None] = []
+        found: DeltaRead | None = None
+        if self.shared and 0 <= eps < math.inf:
             with contextlib.suppress(TooExpensive), limited(self.work):
-                found = [delta_bounds(direction, eps, self.tolerance) for direction in self.directions]
-        if not found or any(f.mu > 0 for f in found):
+                for direction in self.directions:
+                    if bounds and mirrored_upper(direction, found, eps) <= bounds[0].lower:
+                        lines.append(mirrored(direction, found))
+                        continue
+                    found = delta_bounds(direction, eps, self.tolerance)
+                    bounds.append(
+                        Bound(*with_infinite(direction, found.logs), CONTOUR if found.classes is None else SPLIT)
+                    )
+                    lines.append(Silent(direction.largest) if eps >= direction.largest else found.readable)
+                    if found.mu > 0:
+                        break
+        if len(lines) < len(self.directions):
             return self.one(eps), [None]
-        answers = [
-            Bound(*with_infinite(direction, f.logs), CONTOUR if f.classes is None else SPLIT)
-            for direction, f in zip(self.directions, found, strict=True)
-        ]
-        lines = [
-            (Silent(direction.largest), eps) if eps >= direction.largest else drawn(f, eps)
-            for direction, f in zip(self.directions, found, strict=True)
-        ]
-        return _warn_if_wide(largest(answers), self.tolerance), lines
+        return _warn_if_wide(largest(bounds), self.tolerance), lines

@@ -12,7 +12,9 @@ import numpy as np
 from privloss.answers import moments
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, largest
+from privloss.numerics.contour.many import Mirrored
 from privloss.numerics.contour.solve import (
+    DeltaRead,
     Solved,
     delta_bounds,
     epsilon_bounds,
@@ -226,11 +228,30 @@ def exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
     if not loss.parts:
         return exactly(0.0, TRIVIAL)
     answers: list[Bound] = []
+    found: DeltaRead | None = None
     for direction in directions(loss):
-        if answers and _surely_smaller(direction, eps, answers[0].lower):
+        if answers and (
+            _surely_smaller(direction, eps, answers[0].lower)
+            or mirrored_upper(direction, found, eps) <= answers[0].lower
+        ):
             continue
-        answers.append(_delta_one_direction(direction, eps, tolerance))
+        answer, found = _delta_one_direction(direction, eps, tolerance)
+        answers.append(answer)
     return largest(answers)
+
+
+def mirrored(loss: ComposedLoss, other: DeltaRead | None) -> Mirrored | None:
+    """delta of `loss` from above, from what was drawn for the other direction."""
+    readable = None if other is None else other.readable
+    if readable is None or loss.delta_inf_bounds[1] > 0 or loss.reversed().delta_inf_bounds[1] > 0:
+        return None
+    return Mirrored(readable)
+
+
+def mirrored_upper(loss: ComposedLoss, other: DeltaRead | None, eps: float) -> float:
+    """The same at one eps; 1 where it is not known."""
+    turned = mirrored(loss, other)
+    return 1.0 if turned is None else exp_up(float(turned.log_bounds(np.array([eps]))[1][0]))
 
 
 def _surely_smaller(loss: ComposedLoss, eps: float, delta: float) -> bool:
@@ -243,23 +264,25 @@ def _surely_smaller(loss: ComposedLoss, eps: float, delta: float) -> bool:
     return False
 
 
-def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
+def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tuple[Bound, DeltaRead | None]:
     low_inf = loss.delta_inf_bounds[0]
     if loss.delta_inf == 1:  # perhaps only because of rounding
-        return Bound(low_inf, 1.0, TRIVIAL)
+        return Bound(low_inf, 1.0, TRIVIAL), None
     closed = loss.hockey_stick(eps)
     notes: tuple[str, ...] = ()
+    found: DeltaRead | None = None
     if closed is not None:
         logs, method = closed, CLOSED
     else:
         try:
-            logs, method, notes = _delta_on_a_line(loss, eps, tolerance)
+            found = delta_bounds(loss, eps, tolerance)
+            logs, method, notes = _delta_on_a_line(loss, eps, tolerance, found)
             if not logs[1] - logs[0] <= _POOR:  # far out, where a line says little
                 wide = _wide_delta(loss, eps)
                 logs, method = (max(logs[0], wide[0]), min(logs[1], wide[1])), f"{method}; {WIDE}"
         except TooExpensive:
             logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
-    return Bound(*with_infinite(loss, logs), method, notes)
+    return Bound(*with_infinite(loss, logs), method, notes), found
 
 
 def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:
@@ -272,10 +295,9 @@ def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float,
 
 
 def _delta_on_a_line(
-    loss: ComposedLoss, eps: float, tolerance: float
+    loss: ComposedLoss, eps: float, tolerance: float, found: DeltaRead
 ) -> tuple[tuple[float, float], str, tuple[str, ...]]:
     """Logs of bounds on delta - delta_inf, read off a line, and how; blurred more widely where that helps."""
-    found = delta_bounds(loss, eps, tolerance)
     logs, mu = found.logs, found.mu
     for coarser in _COARSER:  # a wider blur needs a shorter line, whose values are better known
         if mu > 0 and logs[1] - logs[0] > _POOR and coarser > tolerance:

@@ -42,6 +42,7 @@ METHOD = "trade-off from the exact privacy profile"
 DEFAULT_WIDTH = 1e-10
 _ALONE = 1e-14  # of one point, unless told otherwise: the last digits cost little
 _FIRST, _ROUNDS = 16, 14
+_SHARE = 1 / 128  # of the width wanted that an interval of d may have
 _FARTHEST = 700.0  # epsilon
 _CORNER = (0.0, 1e-7, 2e-7, 1e-4, 2e-4, 1e-2)  # how far before the largest loss d is asked
 _CLOSEST = 1e-9  # points nearer to one another than this tell nothing new
@@ -80,7 +81,7 @@ def _all(plan: Plan, rates: list[float], adjacency: str | None, wanted: float) -
         easy[0.0] = _at_zero(worst)
     rest = _revealed(worst)[0] if worst.curve.empty else 0.0
     hard = sorted({rate for rate in rates if rate not in easy})
-    found = dict(zip(hard, _Profile(worst, rest).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
+    found = dict(zip(hard, _Profile(worst, rest, wanted).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
     return [easy[rate] if rate in easy else found[rate] for rate in rates]
 
 
@@ -102,8 +103,8 @@ def _revealed(worst: WorstNeighbours) -> tuple[float, float]:
 class _Profile:
     """Points of the privacy profile, asked as they are needed."""
 
-    def __init__(self, worst: WorstNeighbours, rest: float) -> None:
-        self.curve, self.rest = exact.DeltaCurve(worst), rest
+    def __init__(self, worst: WorstNeighbours, rest: float, wanted: float) -> None:
+        self.curve, self.rest = exact.DeltaCurve(worst, enough=_SHARE * wanted), rest
         known = worst.curve.empty and bool(worst.loss.parts)
         self.end = max(worst.loss.largest, worst.loss.reversed().largest) if known else math.inf
         self.seen: dict[float, tuple[float, float]] = {}
@@ -131,7 +132,8 @@ class _Profile:
     def tradeoff(self, rates: Real, wanted: float) -> list[Bound]:
         least = float(rates[rates > 0].min()) if np.any(rates > 0) else 0.0
         last = min(math.log(1 / least), _FARTHEST) if least > 0 else _FARTHEST  # beyond, 1 - u a < 0
-        self.ask((last * (k / _FIRST) ** 2, 0.0) for k in range(_FIRST + 1))
+        for some in (range(2), range(2, 5), range(5, _FIRST + 1)):  # small ones first: often all that has any weight
+            self.ask((last * (k / _FIRST) ** 2, 0.0) for k in some)
         if 0 < self.end < _FARTHEST:  # at a largest loss with mass d has a corner
             self.ask((self.end * (1 - short), 0.0) for short in _CORNER)
         lower = upper = np.zeros_like(rates)

@@ -35,6 +35,7 @@ _STEEP = 40.0  # c times the losses of a class
 _CANCELLING = 0.4  # of a longer period that a nat above delta is worth
 _REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
 _ELSEWHERE, _FAIR = (1.3, 0.8, 1.6), 1e-7  # where else lines are drawn, relative to eps, if the width exceeds this
+_SHORTER, _FALLEN, _SMALLEST = 2.5, 1.0, 1e-6  # the search for a usual loss: a factor, nats of delta over it, an end
 _GOOD = 3e-11  # relative error of a line that is worth no finer nodes
 
 
@@ -254,14 +255,32 @@ def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: floa
     return lowest, highest, best[1]
 
 
-def delta_by_classes(rare: RareLosses, eps: float) -> tuple[tuple[float, float], SplitReading]:
-    """log of lower and upper bounds on delta(eps)."""
-    log_delta = rare.rough_log_delta(eps)
+def delta_by_classes(rare: RareLosses, eps: float, spread: float) -> tuple[tuple[float, float], SplitReading]:
+    """log of lower and upper bounds on delta(eps); `spread` is the standard deviation of the loss.
+
+    Far below what losses usually are delta(eps) is nearly delta(0), and classes are drawn for a usual loss instead:
+    their lines may be read anywhere, also at 0.
+    """
+    place, log_delta = _usual(rare, eps, spread)
     for _ in range(_REDRAWN):
-        reading = draw(rare, eps, log_delta)
-        at = np.array([eps])
-        found = log_delta + math.log(max(float(reading.read(at).value[0]), 1e-30))
+        reading = draw(rare, place, log_delta)
+        found = log_delta + math.log(max(float(reading.read(np.array([place])).value[0]), 1e-30))
         if abs(found - log_delta) < 2.0:
             break
         log_delta = found
+    at = np.array([eps])
     return (float(reading.log_lower(at)[0]), float(reading.log_upper(at)[0])), reading
+
+
+def _usual(rare: RareLosses, eps: float, spread: float) -> tuple[float, float]:
+    """Where to draw for eps, and about log delta there: eps itself, or a larger one where delta has fallen a little."""
+    log_delta = rare.rough_log_delta(eps) if eps > 0 else 0.0
+    if not eps < spread < math.inf:
+        return eps, log_delta
+    place, there = spread, rare.rough_log_delta(spread)
+    while place > _SHORTER * eps and place > _SMALLEST * spread:
+        nearer = rare.rough_log_delta(place / _SHORTER)
+        if nearer - there < _FALLEN:
+            return place, there
+        place, there = place / _SHORTER, nearer
+    return (place, there) if eps == 0 else (eps, log_delta)

@@ -125,6 +125,11 @@ class Line:
         value = float(kernel.real @ np.cos(angle) - kernel.imag @ np.sin(angle))
         return float(self.values.log_modulus[0]) - self.c * eps + math.log(max(value, 1e-300))
 
+    def log_bounds(self, eps: Real) -> tuple[Real, Real]:
+        """log of lower and upper bounds on delta at each eps."""
+        reading = self.read(eps)
+        return reading.log_lower(), reading.log_upper()
+
     def read(self, eps: Real) -> Reading:
         """delta at each eps, with its errors (an overflow makes a bound infinite or NaN, and then no bound at all)."""
         with np.errstate(over="ignore", invalid="ignore"):

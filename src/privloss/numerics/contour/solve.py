@@ -35,6 +35,11 @@ class Solved:
     classes: SplitReading | None = None
 
 
+def readable_line(line: Line | None) -> Line | None:
+    """A line, if it may be read at other eps: not on a lattice, not blurred."""
+    return None if line is None or line.lattice is not None or line.mu > 0 else line
+
+
 @dataclass(frozen=True)
 class DeltaRead:
     """log of lower and upper bounds on delta(eps), without any mass at infinity, and how they were read."""
@@ -42,6 +47,11 @@ class DeltaRead:
     logs: tuple[float, float]
     line: Line | None = None
     classes: SplitReading | None = None
+
+    @property
+    def readable(self) -> Line | SplitReading | None:
+        """What may be read at other eps."""
+        return self.classes or readable_line(self.line)
 
     @property
     def mu(self) -> float:
@@ -53,7 +63,7 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
     """On one line or, where e^(cZ) is ruled by rare large losses, on one for each class of the largest loss."""
     if eps >= transform.largest:
         return DeltaRead((-math.inf, -math.inf))
-    if transform.rare is None or not eps > 0:
+    if transform.rare is None or eps < 0:
         return _delta_on_one_line(transform, eps, tolerance)
     try:
         found = _delta_on_one_line(transform, eps, tolerance)
@@ -62,7 +72,8 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
     except TooExpensive:
         found = DeltaRead((-math.inf, 0.0))
     with contextlib.suppress(TooExpensive):
-        logs, classes = delta_by_classes(transform.rare, eps)
+        spread = math.sqrt(max(transform.moments(0.0)[2], 0.0))
+        logs, classes = delta_by_classes(transform.rare, eps, spread)
         lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1], 0.0)
         found = DeltaRead((min(lower, upper), upper), None, classes)
         if upper - lower < _POOR:
@@ -83,7 +94,7 @@ def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur:
         saddle = find_saddle(transform, lambda s: (s.eps - eps) * s.c, rising=True)
         if saddle.log_delta > estimate - 2:
             break
-    line = draw(transform, saddle, eps, tolerance, whole.rare is None or not eps > 0 if blur is None else blur)
+    line = draw(transform, saddle, eps, tolerance, whole.rare is None or eps < 0 if blur is None else blur)
     shift = line.lattice.shift if line.lattice is not None else 0.0
     reading = line.read(np.array([eps - shift, eps + shift]))
     upper = min(float(reading.log_upper()[0]), float(np.logaddexp(_moments_bound(line, eps), line.log_lost)))
