@@ -62,7 +62,10 @@ def _event(mechanism: Mechanism, adjacency: str) -> Any:
     """Made, and read again: an event that would be read as something else is not handed out."""
     makers = _SAMPLERS if isinstance(mechanism, Sampled) else _RELEASES
     make = makers.get(mechanism.kind)
-    made = None if make is None else make(mechanism, adjacency)
+    try:
+        made = None if make is None else make(mechanism, adjacency)
+    except AttributeError as problem:  # a class that came with a later version
+        raise Unsupported(f"{mechanism!r}: this version of dp-accounting has no {problem.name}.") from None
     if made is None or events.read(made, adjacency) != Plan(((mechanism, 1),), adjacency):
         raise Unsupported(
             f"{mechanism!r} under {adjacency}: no event class of dp-accounting says this; noise is said there by its "
