@@ -101,12 +101,12 @@ def test_a_rounded_event_is_never_refuted_by_its_rounding(tmp_path: Path) -> Non
 
 
 def test_checkpoints(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "model.pt"
-    path.write_bytes(b"weights")
+    path = tmp_path / "model"
+    path.write_bytes(b"PK\x03\x04weights")
     asked = ("check", "--tool", "opacus", path, "--epsilon", 6.0, "--delta", 1e-6)
     monkeypatch.setitem(sys.modules, "torch", None)
     code, _, err = _run(capsys, *asked)
-    assert (code, "needs torch" in err) == (1, True)
+    assert (code, "pip install torch" in err) == (2, True)  # 1 would say: refuted
     seen: dict[str, Any] = {}
 
     def load(file: Path, **options: Any) -> Any:
@@ -124,9 +124,38 @@ def test_checkpoints(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeyp
     assert _run(capsys, *asked)[0] == 2
 
 
+SHUFFLED = {
+    "history": [[1.0, 1 / 64, 128]],
+    "mechanism": "privloss",
+    "loaders": {
+        "ran": [[1.0, 1 / 64, ["shuffled", [["shuffle", [["steps", 64]], 64]], True, True, ["zero-out"]], 128]],
+        "refused": {},
+    },
+}
+
+
+def test_a_state_dict_that_says_which_loader_ran(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Recorded as Poisson samples epsilon is 1.6; of the two shuffled epochs that ran much more is proven."""
+    truth = (pl.Gaussian(1.0).shuffle(64) * 2).under("zero-out").epsilon(1e-5)
+    recorded = (pl.Gaussian(1.0).poisson(1 / 64) * 128).epsilon(1e-5).upper
+    assert recorded < truth.lower
+    asked = ("check", "--tool", "opacus", "--delta", 1e-5)
+    path = _file(tmp_path, SHUFFLED)
+    for epsilon, code in ((recorded, 1), (truth.lower * 0.99, 1), (truth.lower * 1.0001, 4), (truth.upper, 0)):
+        done, text, _ = _run(capsys, *asked, path, "--epsilon", epsilon)
+        assert (done, "zero-out" in text) == (code, True)
+    assert _run(capsys, *asked, path, "--epsilon", 9, "--adjacency", "add-remove")[0] == 2
+    unknown = {**SHUFFLED, "loaders": {"ran": [], "refused": {"sampler W has no proven bound": 3}}}
+    code, _, err = _run(capsys, *asked, _file(tmp_path, unknown), "--epsilon", 9)
+    assert (code, "in 3 of them sampler W" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("tool", "data", "flags"),
     [
+        ("opacus", {**SHUFFLED, "loaders": {"ran": [[1.0]], "refused": {}}}, ["--epsilon", "1", "--delta", "1e-6"]),
+        ("opacus", {**SHUFFLED, "loaders": 3}, ["--epsilon", "1", "--delta", "1e-6"]),
+        ("opacus", {**SHUFFLED, "history": [[1.0, 1 / 64, 9]]}, ["--epsilon", "1", "--delta", "1e-6"]),
         ("claim", {"epsilon": 1.0}, []),
         ("claim", {"epsilon": 1.0, "delta": 1e-6}, []),
         ("claim", {"epsilon": 1.0, "delta": 1e-6, "steps": 3}, []),

@@ -10,7 +10,7 @@ import typer
 
 from privloss.cli.arguments import Adjacency, AsJson, finite, number
 from privloss.cli.progress import progress_bar
-from privloss.errors import InvalidInput
+from privloss.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from privloss.interop.claims import Claim
@@ -71,4 +71,7 @@ def _read(tool: str, file: Path, epsilon: str | None, delta: str | None, adjacen
     if epsilon is None or delta is None:
         raise InvalidInput("--epsilon, --delta: are missing; the file says what ran, not what was claimed.")
     read = claims.from_event if tool == "dp-accounting" else claims.from_opacus
-    return read(file, number("--epsilon", epsilon), number("--delta", delta), adjacency)
+    try:
+        return read(file, number("--epsilon", epsilon), number("--delta", delta), adjacency)
+    except MissingExtra as problem:  # not exit code 1: nothing was refuted
+        raise InvalidInput(str(problem)) from None

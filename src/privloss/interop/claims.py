@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from privloss.adjacency import ADD_REMOVE, ADJACENCIES
 from privloss.errors import InvalidInput, MissingExtra, Unsupported
-from privloss.interop import events
+from privloss.interop import events, histories
+from privloss.interop.loaders import plans
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.plan_file import decode
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 PROVEN, REFUTED, UNDECIDED = "proven", "refuted", "undecided"
 _RUN = ("noise_multiplier", "sample_rate", "steps")
 _CHECKPOINT = "privacy_accountant_state_dict"  # where Opacus keeps its accountant in a checkpoint
+_TORCH = (b"PK\x03\x04", b"\x80")  # how files of torch.save begin, whatever they are called; no JSON does
 
 
 @dataclass(frozen=True)
@@ -90,19 +92,26 @@ def from_event(path: Path, epsilon: float, delta: float, adjacency: str | None) 
 
 def from_opacus(path: Path, epsilon: float, delta: float, adjacency: str | None) -> Claim:
     """The history of an Opacus accountant: a JSON list of (noise multiplier, sample rate, steps), its state dict, or a
-    checkpoint that holds one."""
-    state = _checkpoint(path) if path.suffix.lower() in (".pt", ".pth", ".ckpt", ".tar") else decode(_text(path))
+    checkpoint that holds one. Where a state dict says which loaders ran, the claim is about those."""
+    state = _checkpoint(path) if _head(path).startswith(_TORCH) else decode(_text(path))
     if isinstance(state, Mapping):
         state = state.get(_CHECKPOINT, state)
     history = state.get("history") if isinstance(state, Mapping) else state
     if not isinstance(history, list) or not history:
         raise InvalidInput(f"{str(path)!r}: holds no history of (noise multiplier, sample rate, steps).")
-    steps = []
-    for phase in history:
-        if not isinstance(phase, (list, tuple)) or len(phase) != 3:
-            raise InvalidInput(f"history: {phase!r} must be (noise multiplier, sample rate, steps).")
-        steps.append((Gaussian(noise_multiplier=phase[0]).poisson(phase[1]), phase[2]))
-    return Claim.of_plan(Plan.of(*steps, adjacency=adjacency or ADD_REMOVE), epsilon, delta)
+    for one in history:
+        if not isinstance(one, (list, tuple)) or len(one) != 3:
+            raise InvalidInput(f"history: {one!r} must be (noise multiplier, sample rate, steps).")
+    phases = [histories.phase(*one) for one in history]
+    others, reasons = histories.loaders(state if isinstance(state, Mapping) else {})
+    problem = histories.refused(f"{sum(n for _, _, n in phases)} steps are recorded", reasons)
+    if problem is not None:
+        raise problem
+    if not others:
+        return Claim.of_plan(Plan.of(*histories.poisson(phases), adjacency=adjacency or ADD_REMOVE), epsilon, delta)
+    ran, recorded = histories.split(phases, others)
+    above, below = plans(ran, recorded) if adjacency is None else plans(ran, recorded, [adjacency])
+    return Claim(above, below, epsilon, delta)
 
 
 def from_claim(path: Path) -> Claim:
@@ -129,6 +138,14 @@ def from_claim(path: Path) -> Claim:
     return Claim.of_plan(plan, data["epsilon"], data["delta"])
 
 
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4)
+    except OSError as problem:
+        raise InvalidInput(f"file = {str(path)!r}: cannot be read ({problem}).") from None
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
@@ -140,7 +157,7 @@ def _checkpoint(path: Path) -> Any:
     try:
         import torch
     except ImportError:
-        raise MissingExtra("a checkpoint needs torch; or save its history as JSON.") from None
+        raise MissingExtra("a checkpoint needs torch: pip install torch (or save its history as JSON).") from None
     try:
         return torch.load(path, map_location="cpu", weights_only=True)  # numbers and tensors, no code
     except Exception as problem:

@@ -20,6 +20,7 @@ from privloss.answers import exact
 from privloss.errors import InvalidInput, Unsupported
 from privloss.mechanisms.base import Mechanism, Plan, on_scheme
 from privloss.mechanisms.gaussian import Gaussian
+from privloss.mechanisms.pure_dp import PureDP
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
 
@@ -118,18 +119,24 @@ def proven(steps: Steps, adjacencies: Iterable[str]) -> Plan:
     return found
 
 
+def plans(phases: Iterable[Phase], others: Steps = (), adjacencies: Iterable[str] = _TRIED) -> tuple[Plan, Plan]:
+    """Everything that ran, from above and from below, under the first adjacency that has a proven bound for all of it:
+    below fewer steps may stand, post-processing of the whole, so a lower end of theirs is one of the whole."""
+    ran = tuple(phases)
+    allowed = [a for a in adjacencies if all(a in r.adjacencies for r, _, _ in ran)]
+    if not allowed:
+        raise Unsupported(f"{ran[0][0].what}: has no proven bound under {', '.join(adjacencies)}.")
+    above = proven(sum((r.steps(s, n) for r, s, n in ran), others), allowed)
+    below = sum((r.steps(s, n, below=True) for r, s, n in ran), others)
+    return above, Plan(below or ((PureDP(0.0), 1),), above.adjacency)
+
+
 def epsilon(phases: Iterable[Phase], delta: float, others: Steps = ()) -> Bound:
     """The interval of everything that ran; the method names the adjacency it is proven for."""
-    ran = tuple(phases)
-    allowed = [a for a in _TRIED if all(a in r.adjacencies for r, _, _ in ran)]
-    above = proven(sum((r.steps(s, n) for r, s, n in ran), others), allowed)
+    above, below = plans(phases, others)
     upper = exact.one_epsilon(above, delta)
-    below = sum((r.steps(s, n, below=True) for r, s, n in ran), others)
-    lower = upper
-    if below != above.steps:
-        # fewer steps ran than in the plan above: post-processing, so a lower end of theirs is one of the whole
-        lower = exact.one_epsilon(Plan(below, above.adjacency), delta) if below else Bound(0.0, upper.upper, "")
-    return Bound(lower.lower, upper.upper, f"{upper.method}, under {above.adjacency}", upper.notes)
+    lower = upper if below == above else exact.one_epsilon(below, delta)
+    return Bound(min(lower.lower, upper.upper), upper.upper, f"{upper.method}, under {above.adjacency}", upper.notes)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -18,10 +18,11 @@ from typing import Any
 
 from privloss.answers import exact
 from privloss.errors import InvalidInput, MissingExtra, Unsupported
-from privloss.interop.loaders import Draw, Phase, Ran, Steps, explain_loader
+from privloss.interop import histories
+from privloss.interop.histories import LOADERS, History, Others
+from privloss.interop.loaders import Phase, Ran, Steps, explain_loader
 from privloss.interop.loaders import epsilon as epsilon_of
 from privloss.mechanisms.base import Plan
-from privloss.mechanisms.gaussian import Gaussian
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
 
@@ -42,8 +43,6 @@ except ImportError:
 __all__ = ["PrivlossAccountant", "Ran", "SamplerWarning", "explain_loader"]
 NAME = "privloss"
 _READS = (NAME, "rdp", "prv", "gdp")  # accountants with the same history
-_LOADERS = "loaders"  # in checkpoints: what ran that was not what Opacus recorded
-History = list[tuple[float, float, int]]
 
 
 class SamplerWarning(UserWarning):
@@ -63,8 +62,8 @@ class PrivlossAccountant(IAccountant):
     @history.setter
     def history(self, phases: Iterable[tuple[float, float, int]]) -> None:
         """Another run: what was known about the loaders of the one before does not concern it."""
-        self._history: History = [_phase(*phase) for phase in phases]
-        self._other: dict[tuple[float, float, Ran], int] = {}  # of the history: steps of loaders that differ
+        self._history: History = [histories.phase(*phase) for phase in phases]
+        self._other: Others = {}
         self._refused: dict[str, int] = {}
         self._told: set[str] = set()
 
@@ -76,7 +75,7 @@ class PrivlossAccountant(IAccountant):
         return sum(n for _, _, n in self._history)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
-        noise, rate, times = _phase(noise_multiplier, sample_rate, 1)
+        noise, rate, times = histories.phase(noise_multiplier, sample_rate, 1)
         if self._history and tuple(self._history[-1][:2]) == (noise, rate):
             times += self._history.pop()[2]
         self._history.append((noise, rate, times))
@@ -121,19 +120,11 @@ class PrivlossAccountant(IAccountant):
         """The run as Opacus records it: Poisson samples."""
         if not self._history:
             raise InvalidInput("history = []: no step has been recorded.")
-        return Plan(_poisson((s, q, n) for s, q, n in self._history))
+        return Plan(histories.poisson(self._history))
 
     def phases(self) -> tuple[list[Phase], Steps]:
         """What ran: on loaders that differ, and as recorded."""
-        left: dict[tuple[float, float], int] = {}
-        for noise, rate, n in self._history:
-            left[noise, rate] = left.get((noise, rate), 0) + n
-        for (noise, rate, _), n in self._other.items():
-            left[noise, rate] = left.get((noise, rate), 0) - n
-        if any(n < 0 for n in left.values()):
-            raise InvalidInput("history: fewer steps than ran; assign to it, which forgets the loaders too.")
-        recorded = _poisson((s, q, n) for (s, q), n in left.items() if n)
-        return [(ran, noise, n) for (noise, _, ran), n in self._other.items()], recorded
+        return histories.split(self._history, self._other)
 
     # -- answers --
 
@@ -146,8 +137,9 @@ class PrivlossAccountant(IAccountant):
             return exact.one_epsilon(self.recorded(), delta)
         recorded = exact.one_epsilon(self.recorded(), delta).upper
         claim = f"{recorded:.4f} was accounted at delta {delta:g} for {len(self)} steps on Poisson samples"
-        for why, n in self._refused.items():
-            raise Unsupported(f"{claim}, but in {n} of them {why}")
+        problem = histories.refused(claim, self._refused)
+        if problem is not None:
+            raise problem
         phases, others = self.phases()
         found = epsilon_of(phases, delta, others)
         ran = "; ".join(dict.fromkeys(ran.what for ran, _, _ in phases))
@@ -165,10 +157,7 @@ class PrivlossAccountant(IAccountant):
         state = OrderedDict() if destination is None else destination
         state["history"], state["mechanism"] = list(self._history), self.mechanism()
         if self._other or self._refused:
-            state[_LOADERS] = {
-                "ran": [[noise, rate, _written(ran), n] for (noise, rate, ran), n in self._other.items()],
-                "refused": dict(self._refused),
-            }
+            state[LOADERS] = histories.written(self._other, self._refused)
         return state
 
     def load_state_dict(self, state_dict: Any) -> None:
@@ -180,23 +169,9 @@ class PrivlossAccountant(IAccountant):
         check.choice("mechanism", state["mechanism"], _READS)
         loaded = PrivlossAccountant()
         loaded.history = state["history"]
-        loaders = state.get(_LOADERS, {"ran": [], "refused": {}})
-        loaded._other = {(noise, rate, _read(ran)): n for noise, rate, ran, n in loaders["ran"]}
-        loaded._refused = dict(loaders["refused"])
+        loaded._other, loaded._refused = histories.loaders(state)
         loaded.phases()
         self._history, self._other, self._refused = loaded._history, loaded._other, loaded._refused
-
-
-def _phase(noise: Any, rate: Any, times: Any) -> tuple[float, float, int]:
-    return (
-        check.number("noise_multiplier", noise, low=0),
-        check.number("sample_rate", rate, low=0, high=1),
-        check.count("steps", times),
-    )
-
-
-def _poisson(phases: Iterable[tuple[float, float, int]]) -> Steps:
-    return tuple((Gaussian(noise_multiplier=s).poisson(q), n) for s, q, n in phases)
 
 
 def _looked_at(loader: Any) -> tuple[Ran | None, str]:
@@ -207,17 +182,6 @@ def _looked_at(loader: Any) -> tuple[Ran | None, str]:
         return explain_loader(loader), ""
     except (Unsupported, InvalidInput) as problem:
         return None, str(problem)
-
-
-def _written(ran: Ran) -> list[Any]:
-    draws = [[draw.scheme, [list(pair) for pair in draw.numbers], draw.batches] for draw in ran.draws]
-    return [ran.what, draws, ran.by_epoch, ran.attained, list(ran.adjacencies)]
-
-
-def _read(written: Any) -> Ran:
-    what, draws, by_epoch, attained, adjacencies = written
-    made = tuple(Draw(scheme, tuple((k, v) for k, v in numbers), n) for scheme, numbers, n in draws)
-    return Ran(what, made, by_epoch, attained, tuple(adjacencies))
 
 
 register_accountant(NAME, PrivlossAccountant, force=True)  # force: importing again is no mistake

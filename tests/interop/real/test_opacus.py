@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedR
 import privloss as pl  # noqa: E402
 import privloss.interop.opacus as po  # noqa: E402
 from opacus import PrivacyEngine  # noqa: E402
+from privloss.cli.main import main  # noqa: E402
 from tests.interop.training_signatures import described, recorded  # noqa: E402
 
 DELTA = 1e-5
@@ -105,6 +106,40 @@ def test_checkpoints(written_by: str, tmp_path: Path) -> None:
     assert after.engine.accountant.history == before.engine.accountant.history
     after.epoch()
     assert len(after.engine.accountant) == 128
+
+
+@pytest.mark.parametrize("written_by", ["privloss", "rdp", "prv"])
+def test_privloss_check_reads_checkpoints(
+    written_by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of torch.save as they are, with the weights of a model beside the history."""
+    run, path, out = Run(written_by).epoch(), tmp_path / "state", tmp_path / "proof.json"
+    run.engine.save_checkpoint(path=path, module=run.model, optimizer=run.optimizer)
+    truth = (pl.Gaussian(1.0).poisson(1 / 64) * 64).epsilon(DELTA)
+    for epsilon, code in ((truth.upper * 1.001, 0), (truth.lower * 0.999, 1)):
+        assert judged(path, epsilon, out) == code
+        assert out.exists() == (code == 1)
+    assert pl.verify(out).holds
+    assert f"REFUTED: the truth is at least {str(truth.lower)[:7]}" in capsys.readouterr().out
+    torch.save({"run": Path}, path)  # a file that would run code when it is read
+    assert judged(path, 1.0, out) == 2
+
+
+def test_privloss_check_of_a_shuffled_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, path = Run(loader=DataLoader(data(), batch_size=10, shuffle=True), poisson_sampling=False).epoch(), "state.pt"
+    run.engine.save_checkpoint(path=tmp_path / path, module=run.model, optimizer=run.optimizer)
+    truth = pl.Gaussian(1.0).shuffle(64).as_plan().under("zero-out").epsilon(DELTA)
+    accounted = (pl.Gaussian(1.0).poisson(1 / 64) * 64).epsilon(DELTA).upper
+    assert judged(tmp_path / path, accounted, tmp_path / "proof.json") == 1
+    assert judged(tmp_path / path, truth.upper, tmp_path / "proof.json") == 0
+    assert "zero-out" in capsys.readouterr().out
+
+
+def judged(path: Path, epsilon: float, out: Path) -> int:
+    asked = ["check", "--tool", "opacus", path, "--epsilon", epsilon, "--delta", DELTA, "--out", out]
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in asked])
+    return int(ended.value.code or 0)
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
