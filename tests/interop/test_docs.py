@@ -8,18 +8,16 @@ from pathlib import Path
 import pytest
 
 from privloss.interop.events import _COMPOSITIONS, READ
-from tests.interop.pages import blocks
+from tests.interop.pages import run
 from tests.interop.test_accountant import DIFFERENT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
 
 
-@pytest.mark.parametrize("section", ["dp-accounting", "PipelineDP", "For papers"])
+@pytest.mark.parametrize("section", ["dp-accounting", "Packages", "For papers"])
 def test_code_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    space: dict[str, object] = {}
-    for code in blocks(section):
-        exec(compile(code, "interop.md", "exec"), space)
+    space = run("interop", section)
     if section == "dp-accounting":
         assert space["accountant"].get_epsilon(1e-6) == pytest.approx(5.80693502657)  # type: ignore[attr-defined]
 

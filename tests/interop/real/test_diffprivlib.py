@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import diffprivlib as dp
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from diffprivlib.utils import Budget, BudgetError
 
 import privloss as pl
 from privloss.interop.diffprivlib import PrivlossBudgetAccountant
-from tests.interop.pages import blocks
+from tests.interop.pages import run
 from tests.interop.signatures import recorded, signatures
 
 METHODS = ("__init__", "total", "check", "remaining", "spend", "slack", "spent_budget", "epsilon", "delta")
@@ -41,6 +43,6 @@ def test_a_ceiling_holds() -> None:
     assert len(accountant) == 1
 
 
-def test_the_code_in_the_docs_runs() -> None:
-    for code in blocks("diffprivlib"):
-        exec(compile(code, "interop.md", "exec"), {})
+def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("diffprivlib")

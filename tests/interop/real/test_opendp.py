@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import opendp.prelude as dp
@@ -10,7 +11,7 @@ from opendp.mod import Measurement, PrivacyProfile
 
 import privloss as pl
 from privloss.interop.opendp import from_measurement
-from tests.interop.pages import blocks
+from tests.interop.pages import run
 from tests.interop.signatures import recorded, signatures
 
 dp.enable_features("contrib")
@@ -68,6 +69,6 @@ def test_metrics() -> None:
     assert from_measurement(count, 2, "replace-one").steps[0][0] == pl.PureDP(count.map(2))
 
 
-def test_the_code_in_the_docs_runs() -> None:
-    for code in blocks("OpenDP"):
-        exec(compile(code, "interop.md", "exec"), {})
+def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("opendp")
