@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(space["published"]) == 3
     assert sum(len(box) for box in space["boxes"]) == 3  # two counts and the choice of partitions
     assert space["run"].epsilon(1e-6).upper <= 1.0
-    with pl.Ledger("budgets.db") as ledger:
+    with closing(pl.Ledger("budgets.db")) as ledger:
         committed = ledger.status("visits")["committed"]
     assert (float(committed["epsilon"]), float(committed["delta"])) == (1.0, 1e-6)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     space: dict[str, Any] = run("tumult")
     assert 900 < space["count"][0]["count"] < 1100
     assert space["session"].remaining_privacy_budget.rho == pytest.approx(0.03, rel=1e-12)
-    with pl.Ledger("budgets.db") as ledger:
-        assert Fraction(ledger.status("visits")["committed"]["rho"]) == Fraction(1, 20)
+    with closing(pl.Ledger("budgets.db")) as ledger:
+        assert Fraction(ledger.status("visits")["committed"]) == Fraction(1, 20)
     box = space["box"]
     assert box(tumult.PureDPBudget(2)) == pl.PureDP(2.0)
     assert box(tumult.ApproxDPBudget(1, 1e-6)) == pl.ApproxDP(1.0, 1e-6)
