@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import privloss as pl
+from privloss.cli import plots
+from privloss.cli.main import main
 from privloss.numerics.bound import Bound
 from privloss.papers.chart import DELTA, EPSILON, Chart
 
@@ -54,6 +56,44 @@ def test_names_and_infinities_in_tables() -> None:
     assert chart.to_latex().startswith(r"\begin{tabular}{lrr}")
 
 
+def test_tables_say_what_ran_and_keep_their_digits() -> None:
+    chart = Chart("A title, add-remove", EPSILON, DELTA, (1.0,), (Bound(1.42000001e-8, 9.99999e-5),), about="1000 * Step")
+    first, *_, row, _, _ = chart.to_latex(4).splitlines()
+    assert first == "% A title, add-remove: 1000 * Step"
+    assert row == r"1 & $1.420\times10^{-8}$ & 0.0001000 \\"
+
+
+@pytest.mark.parametrize(
+    ("kind", "delta", "named"),
+    [
+        ("delta", None, "Delta over epsilon, add-remove"),
+        ("tradeoff", None, "Errors of any attack, add-remove"),
+        ("steps", 1e-6, "Epsilon by steps at delta = 1e-06, add-remove"),
+        ("accountants", 1e-6, "Bounds on epsilon at delta = 1e-06, add-remove"),
+    ],
+)
+def test_every_chart_says_what_ran(kind: str, delta: float | None, named: str) -> None:
+    points = None if kind == "accountants" else [1]
+    chart = SGD.plot(kind, delta=delta, points=points)
+    assert chart.title == named
+    assert "Gaussian(noise_multiplier=1.1).poisson(0.01)" in chart.about
+
+
+def test_epochs_are_not_called_steps() -> None:
+    chart = (pl.Gaussian(1.0).shuffle(10) * 3).plot("steps", delta=1e-6, adjacency="zero-out")
+    assert (chart.x.name, chart.places) == ("epochs", (1, 2, 3))
+    assert chart.rows()[0]["epochs"] == 1
+
+
+def test_points_of_our_own_are_round_numbers_and_meet_the_kink() -> None:
+    places = SGD.plot("delta").places
+    assert places[:3] == (0.0, 0.1, 0.2)
+    assert 20 <= len(places) <= 41
+    promise = pl.PureDP(1.0).as_plan().plot("tradeoff")
+    at = promise.places.index(0.2689)  # 1/(1 + e)
+    assert promise.bounds[at].lower == pytest.approx(0.2689, abs=2e-4)
+
+
 def test_frames() -> None:
     frame = SGD.plot("steps", delta=1e-6, points=[10, 100]).to_frame()
     assert list(frame.columns) == ["steps", "epsilon_lower", "epsilon_upper", "method"]
@@ -95,3 +135,41 @@ def test_bad_files_and_digits(tmp_path: Path) -> None:
     for digits in (0, 18):
         with pytest.raises(pl.InvalidInput, match="digits"):
             chart.to_latex(digits)
+
+
+# -- heat maps ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--noise-multiplier", "1,2", "--sample-rate", "0.1,1", "--steps", "2000"],
+         "Gaussian noise, Poisson samples, 2 000 steps, add-remove"),
+        (["--noise-multiplier", "1,2", "--steps", "1,3", "--adjacency", "replace-one"],
+         "Gaussian noise, no sampling, replace-one"),
+        (["--noise-multiplier", "1.1", "--sample-rate", "0.1,0.2", "--steps", "1,3"],
+         "Gaussian noise 1.1, Poisson samples, add-remove"),
+        (["--target-epsilon", "1", "--sample-rate", "0.1,0.2", "--steps", "1,3"],
+         "Gaussian noise, Poisson samples, add-remove"),
+        (["--noise-multiplier", "1,2", "--sample-rate", "0.1", "--steps", "1,3"],
+         "Gaussian noise, Poisson samples of rate 0.1, add-remove"),
+    ],
+)  # fmt: skip
+def test_heat_maps_say_steps_sampler_and_adjacency(
+    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles = []
+    monkeypatch.setattr("privloss.cli.plots.save_sweep", lambda found, path, ran: titles.append(ran))
+    with pytest.raises(SystemExit):
+        main(["sweep", *options, "--delta", "1e-6", "--processes", "1", "--out", str(tmp_path / "map.png"), "--json"])
+    assert titles == [said]
+
+
+def test_numbers_in_heat_maps_are_rounded_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = pl.sweep(lambda s, n: pl.Gaussian(s) * n, s=[1.0, 2.0], n=[1, 3], delta=1e-6, processes=1)
+    seen: list[str] = []
+    monkeypatch.setattr("matplotlib.axes.Axes.text", lambda self, x, y, text, **_: seen.append(text))
+    plots.save_sweep(found, tmp_path / "map.png", "said")
+    assert len(seen) == 4
+    for text, outcome in zip(seen, found.outcomes, strict=True):
+        assert Fraction(outcome.number) <= Fraction(text) <= Fraction(outcome.number) * Fraction(101, 100)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
+from decimal import ROUND_CEILING
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privloss.errors import InvalidInput
+from privloss.numerics.bound import shortened
 from privloss.papers.canvas import PICTURES, picture, plain, pyplot
 
 if TYPE_CHECKING:
@@ -61,19 +63,20 @@ def _draw_curves(axis: Any, figure: Figure) -> None:
         axis.set_xscale("symlog", linthresh=0.01)
 
 
-def save_sweep(sweep: Sweep, path: Path) -> None:
-    """A heat map of the upper ends, or of the values found."""
+def save_sweep(sweep: Sweep, path: Path, ran: str) -> None:
+    """A heat map of the upper ends, or of the values found; `ran` says what is the same in all cells."""
     with picture(path) as (canvas, axis):
         numbers, width = [outcome.number for outcome in sweep.outcomes], len(sweep.values[1])
         table = [numbers[i : i + width] for i in range(0, len(numbers), width)]
-        canvas.colorbar(_draw_cells(axis, table), ax=axis, label=(sweep.find or sweep.answer).replace("_", " "))
+        shown = (sweep.find or f"{sweep.answer}, upper end").replace("_", " ")
+        canvas.colorbar(_draw_cells(axis, table), ax=axis, label=shown)
         for name, values, place, label in (
             (sweep.names[1], sweep.values[1], axis.set_xticks, axis.set_xlabel),
             (sweep.names[0], sweep.values[0], axis.set_yticks, axis.set_ylabel),
         ):
             place(range(len(values)), [f"{v:.3g}" for v in values], fontsize=8)
             label(name.replace("_", " "))
-        axis.set_title(sweep.describe(), fontsize=11)
+        axis.set_title(f"{sweep.describe()}\n{ran}", fontsize=11)
 
 
 def _draw_cells(axis: Any, table: list[list[float]]) -> Any:
@@ -90,7 +93,7 @@ def _draw_cells(axis: Any, table: list[list[float]]) -> Any:
     for i, row in enumerate(table):
         for j, value in enumerate(row):
             dark = norm is not None and value > 0 and norm(min(value, high)) > 0.55
-            text = f"{value:.3g}" if not math.isnan(value) else "refused"
+            text = "refused" if math.isnan(value) else shortened(value, 3, ROUND_CEILING)  # upper ends, least noise
             axis.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
     return picture
 

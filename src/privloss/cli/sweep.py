@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privloss.adjacency import ADD_REMOVE
 from privloss.cli.arguments import Adjacency, AsJson, finite, number
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
@@ -61,9 +62,23 @@ def sweep(
         {name: seen[0] for name, seen in every.items()},
         {**asked, "find": find, "adjacency": adjacency, "processes": processes, "file": None if picture else path},
     )
+    ran = _ran({name: None if name in grid else seen[0] for name, seen in every.items()}, adjacency)
     if picture and path is not None:
-        plots.save_sweep(found, path)
-    _print_sweep(found, as_json)
+        plots.save_sweep(found, path, ran)
+    _print_sweep(found, ran, as_json)
+
+
+def _ran(same: dict[str, Any], adjacency: str | None) -> str:
+    """What is the same at every point: noise, sampler, steps and adjacency."""
+    noise, rate, steps = (same.get(name) for name in ("noise_multiplier", "sample_rate", "steps"))
+    sampler = "Poisson samples" if rate is None else f"Poisson samples of rate {rate:g}"
+    parts = [
+        "Gaussian noise" if noise is None else f"Gaussian noise {noise:g}",
+        "no sampling" if rate == 1 else sampler,
+        "" if steps is None else f"{steps:,} step{'s' * (steps != 1)}".replace(",", " "),
+        adjacency or ADD_REMOVE,
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def _output(out: str | None, axes: int) -> tuple[Path | None, bool]:
@@ -116,7 +131,7 @@ def _asked(delta: str | None, epsilon: str | None, target: str | None) -> dict[s
     return found
 
 
-def _print_sweep(found: Sweep, as_json: bool) -> None:
+def _print_sweep(found: Sweep, ran: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(finite({**found.given, "points": [_plain(p) for p in found.points()]})))
         return
@@ -124,7 +139,7 @@ def _print_sweep(found: Sweep, as_json: bool) -> None:
     from rich.table import Table
 
     shown = [*found.names, *([found.find] if found.find is not None else []), found.answer]
-    table = Table(title=found.describe())
+    table = Table(title=f"{found.describe()}\n{ran}")
     for name in shown:
         table.add_column(name.replace("_", " "), justify="right")
     for point in found.points():

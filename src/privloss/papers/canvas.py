@@ -39,5 +39,6 @@ def pyplot() -> Any:
 def plain(axis: Any) -> None:
     """No frame above and to the right, a light grid."""
     axis.grid(alpha=0.25)
+    axis.set_axisbelow(True)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)

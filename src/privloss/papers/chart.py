@@ -3,6 +3,7 @@
 >>> import privloss as pl
 >>> chart = (pl.Gaussian(1.1).poisson(0.01) * 10_000).plot("steps", delta=1e-6, points=[100, 10_000])
 >>> print(chart.to_latex(digits=4))
+% Epsilon by steps at delta = 1e-06, add-remove: Gaussian(noise_multiplier=1.1).poisson(0.01)
 \\begin{tabular}{rrr}
 \\hline
 steps & $\\varepsilon$, lower end & $\\varepsilon$, upper end \\\\
@@ -16,8 +17,9 @@ steps & $\\varepsilon$, lower end & $\\varepsilon$, upper end \\\\
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ from privloss.papers import canvas
 
 _COLOUR, _SHADE = "#4c72b0", "#c44e52"
 _MOST_DIGITS = 17
+_TITLE = textwrap.TextWrapper(width=80, max_lines=3, placeholder=" ...")
+_SEEN = 1e-3  # a band as high as this part of the axis is seen
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Chart:
     log_x: bool = False
     log_y: bool = False
     attacks: bool = False  # y is an error: every attack lies above the curve, and below its mirror image
+    about: str = ""  # what ran
 
     def rows(self) -> list[dict[str, Any]]:
         """One record per place."""
@@ -72,7 +77,8 @@ class Chart:
         return pandas.DataFrame(self.rows())
 
     def to_latex(self, digits: int = 4) -> str:
-        """A table: lower ends rounded down and upper ends rounded up, to so many significant digits."""
+        """A table: lower ends rounded down and upper ends rounded up, to so many significant digits; what it shows is a
+        comment above it."""
         if check.count("digits", digits) > _MOST_DIGITS:
             raise InvalidInput(f"digits = {digits!r}: a double has at most {_MOST_DIGITS}.")
         lines = [
@@ -82,26 +88,31 @@ class Chart:
         columns = "lrr" if any(isinstance(place, str) for place in self.places) else "rrr"
         head = f"{self.x.latex} & {self.y.latex}, lower end & {self.y.latex}, upper end"
         body = "\n".join(f"{line} \\\\" for line in lines)
-        return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{head} \\\\\n\\hline\n{body}\n\\hline\n\\end{{tabular}}"
+        said = ": ".join(text for text in (self.title, self.about) if text)
+        start = f"% {said}\n" if said else ""
+        return f"{start}\\begin{{tabular}}{{{columns}}}\n\\hline\n{head} \\\\\n\\hline\n{body}\n\\hline\n\\end{{tabular}}"
 
     def save(self, path: str | Path) -> None:
         """A picture: .png, .svg or .pdf."""
         target = Path(path)
         if target.suffix.lower() not in canvas.PICTURES or not target.parent.is_dir():
             raise InvalidInput(f"path = {str(path)!r}: must end in {', '.join(canvas.PICTURES)}, in a directory.")
-        with canvas.picture(target) as (_, axis):
+        with canvas.picture(target) as (drawn, axis):
             if any(isinstance(place, str) for place in self.places):
                 self._bars(axis)
             else:
                 self._lines(axis)
-            axis.set_title(self.title, fontsize=11)
+            drawn.suptitle("\n".join((self.title, *_TITLE.wrap(self.about))), fontsize=10)
             canvas.plain(axis)
 
     def _lines(self, axis: Any) -> None:
         """The curve of the quoted ends, and a band where the ends differ."""
         lower, upper = [b.lower for b in self.bounds], [b.upper for b in self.bounds]
         named = f"{self.y.name}, {self.quoted} end"
-        axis.fill_between(self.places, lower, upper, color=_COLOUR, alpha=0.25, linewidth=0)
+        band = max((u - low for low, u in zip(lower, upper, strict=True) if u < math.inf), default=0.0)
+        wide = band > _SEEN * max((u for u in upper if u < math.inf), default=0.0)
+        between = {"label": "between both ends"} if wide else {}
+        axis.fill_between(self.places, lower, upper, color=_COLOUR, alpha=0.25, linewidth=0, **between)
         if self.attacks:  # none lies below the lower ends, and turned round none above their mirror image
             across = [*self.places, *(1 - float(place) for place in self.places)]
             up = [*lower, *(1 - end for end in lower)]
@@ -113,11 +124,13 @@ class Chart:
         axis.plot(self.places, upper if self.quoted == "upper" else lower, color=_COLOUR, label=named, linewidth=1.8)
         if self.log_x:
             axis.set_xscale("log")
+        elif all(isinstance(place, int) for place in self.places):
+            axis.xaxis.get_major_locator().set_params(integer=True)
         if self.log_y:
             axis.set_yscale("log")
         axis.set_xlabel(self.x.name)
         axis.set_ylabel(self.y.name)
-        axis.legend(frameon=False, fontsize=9)
+        axis.legend(frameon=False, fontsize=9, loc="upper right" if self.attacks else "best")
 
     def _bars(self, axis: Any) -> None:
         """The upper ends, the longest above; infinite ones are left out of the picture and named."""
@@ -148,7 +161,13 @@ def _place(place: float | str) -> str:
 
 
 def _number(value: float, digits: int, rounding: str) -> str:
-    return r"$\infty$" if math.isinf(value) else _scientific(shortened(value, digits, rounding))
+    """Exact numbers as they are; others with all digits asked for, zeros at the end too."""
+    if math.isinf(value):
+        return r"$\infty$"
+    exact = Decimal(value)
+    text = Context(prec=digits, rounding=rounding).create_decimal(exact)
+    shown = text.normalize() if text == exact else text
+    return _scientific(format(shown, "f" if -4 <= shown.adjusted() < _MOST_DIGITS or not shown else "e"))
 
 
 def _scientific(text: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from privloss.answers import exact
 from privloss.errors import InvalidInput, Unsupported
 from privloss.mechanisms.base import Plan
+from privloss.mechanisms.kinds import SCHEMES
 from privloss.numerics import check
 from privloss.numerics.bound import Bound
 from privloss.papers.chart import DELTA, EPSILON, Chart, Quantity
@@ -17,7 +18,7 @@ from privloss.theorems.compare import compare
 
 _FPR = Quantity("false positive rate", "false positive rate")
 _FNR = Quantity("false negative rate", "false negative rate")
-_STEPS, _BOUND = Quantity("steps", "steps"), Quantity("bound", "bound")
+_STEPS, _EPOCHS, _BOUND = Quantity("steps", "steps"), Quantity("epochs", "epochs"), Quantity("bound", "bound")
 _MANY = 40  # points, if none are given
 _LEAST_DELTA = 1e-9  # down to which delta(epsilon) is drawn, if no points are given
 
@@ -41,19 +42,25 @@ def _profile(plan: Plan, delta: Any, points: Sequence[float] | None) -> Chart:
             raise Unsupported(
                 f"plan: its epsilon at delta = {_LEAST_DELTA:g} is {furthest:g}; give the points to draw."
             )
-        points = np.linspace(0.0, furthest, _MANY).tolist()
+        points = _round_numbers(furthest)
     found = tuple(plan.delta(points))
     drawn_in_logs = all(b.upper > 0 for b in found)
-    title = f"Privacy profile, {plan.adjacency}"
-    return Chart(title, EPSILON, DELTA, tuple(points), found, log_y=drawn_in_logs)
+    title = f"Delta over epsilon, {plan.adjacency}"
+    return Chart(title, EPSILON, DELTA, tuple(points), found, log_y=drawn_in_logs, about=_said(plan))
 
 
 def _tradeoff(plan: Plan, delta: Any, points: Sequence[float] | None) -> Chart:
-    # close to both ends, where the curve bends
-    places = list(points) if points is not None else (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, 2 * _MANY))).tolist()
+    places = _rates(plan) if points is None else list(points)
     found = tuple(plan.tradeoff(places, tolerance=1e-6))
     title = f"Errors of any attack, {plan.adjacency}"
-    return Chart(title, _FPR, _FNR, tuple(places), found, quoted="lower", attacks=True)
+    return Chart(title, _FPR, _FNR, tuple(places), found, quoted="lower", attacks=True, about=_said(plan))
+
+
+def _rates(plan: Plan) -> list[float]:
+    """Close to both ends, where the curve bends, and where both errors are the same: there pure promises have a kink."""
+    bent = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, 2 * _MANY))
+    same = (1 - plan.delta(0.0).upper) / 2
+    return sorted({round(float(rate), 4) for rate in (*bent, same)})
 
 
 def _steps(plan: Plan, delta: Any, points: Sequence[float] | None) -> Chart:
@@ -64,8 +71,10 @@ def _steps(plan: Plan, delta: Any, points: Sequence[float] | None) -> Chart:
         points = sorted({int(n) for n in np.geomspace(1, most, _MANY).round()})
     counts = tuple(check.count("points", n) for n in points)
     found = tuple(exact.one_epsilon(Plan(((step, n),), plan.adjacency), delta) for n in counts)
-    title = f"{step!r} at delta = {delta:g}, {plan.adjacency}"
-    return Chart(title, _STEPS, EPSILON, counts, found, log_x=counts[-1] > 50 * counts[0])
+    by_epoch = step.kind in SCHEMES and SCHEMES[step.kind].epochs
+    axis = _EPOCHS if by_epoch else _STEPS
+    title = f"Epsilon by {axis.name} at delta = {delta:g}, {plan.adjacency}"
+    return Chart(title, axis, EPSILON, counts, found, log_x=max(counts) > 50 * min(counts), about=repr(step))
 
 
 def _accountants(plan: Plan, delta: Any, points: Sequence[float] | None) -> Chart:
@@ -75,7 +84,20 @@ def _accountants(plan: Plan, delta: Any, points: Sequence[float] | None) -> Char
     exact_one = exact.one_epsilon(plan, delta)
     found = tuple(Bound(min(exact_one.lower, row.epsilon), row.epsilon, row.theorem) for row in rows)
     title = f"Bounds on epsilon at delta = {delta:g}, {plan.adjacency}"
-    return Chart(title, _BOUND, EPSILON, tuple(row.bound for row in rows), found)
+    return Chart(title, _BOUND, EPSILON, tuple(row.bound for row in rows), found, about=_said(plan))
+
+
+def _said(plan: Plan) -> str:
+    """The plan without its adjacency, which stands in the titles."""
+    return " + ".join(f"{n} * {step!r}" if n > 1 else repr(step) for step, n in plan.steps)
+
+
+def _round_numbers(furthest: float) -> list[float]:
+    """From 0 up, a step of 1, 2 or 5 units of a decimal place apart."""
+    least = furthest / _MANY
+    unit = 10.0 ** np.floor(np.log10(least))
+    step = next(k * unit for k in (1, 2, 5, 10) if k * unit >= least)
+    return [float(f"{i * step:.6g}") for i in range(int(furthest / step) + 1)]
 
 
 CHARTS: dict[str, Callable[[Plan, Any, Any], Chart]] = {

@@ -30,7 +30,8 @@ def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 900 < space["count"][0]["count"] < 1100
     assert space["session"].remaining_privacy_budget.rho == pytest.approx(0.03, rel=1e-12)
     with closing(pl.Ledger("budgets.db")) as ledger:
-        assert Fraction(ledger.status("visits")["committed"]) == Fraction(1, 20)
+        spent = Fraction(ledger.status("visits")["committed"])
+    assert Fraction(0.05) <= spent < Fraction(0.05) + Fraction(1, 10**9)  # the ledger rounds its costs up
     box = space["box"]
     assert box(tumult.PureDPBudget(2)) == pl.PureDP(2.0)
     assert box(tumult.ApproxDPBudget(1, 1e-6)) == pl.ApproxDP(1.0, 1e-6)
