@@ -101,7 +101,7 @@ def test_the_refutations_in_the_docs(
             _, out, _ = _run(capsys, *command.split())
             assert _shown(out) == _shown(expected)
             refuted += "REFUTED" in out
-    assert refuted == 8
+    assert refuted == 9
 
 
 _STOPS = """

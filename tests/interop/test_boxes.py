@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
+import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -152,11 +155,42 @@ def test_nothing_and_everything(accountant: Any) -> None:
         accountant().total(spent_budget=[(-1.0, 0.0)])
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for package, module in (("diffprivlib", "diffprivlib"), ("dp_accounting", "dp_accounting")):
-        monkeypatch.setitem(sys.modules, package, None)
-        held = sys.modules.pop(f"privloss.interop.{module}", None)
-        with pytest.raises(pl.MissingExtra, match="pip install"):
-            importlib.import_module(f"privloss.interop.{module}")
-        if held is not None:
-            sys.modules[f"privloss.interop.{module}"] = held
+EXTRAS = {  # adapter: the package that is missing, and the extra that brings it
+    "opacus": ("opacus", "opacus"),
+    "dp_accounting": ("dp_accounting", "dp-accounting"),
+    "jax_privacy": ("jax_privacy", "jax-privacy"),
+    "tf_privacy": ("dp_accounting", "dp-accounting"),
+    "flower": ("flwr", "flower"),
+    "diffprivlib": ("diffprivlib", "diffprivlib"),
+}
+OFFERED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize("adapter", EXTRAS)
+def test_a_missing_package_is_named_with_its_extra(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, extra = EXTRAS[adapter]
+    monkeypatch.setitem(sys.modules, package, None)
+    held = {name: sys.modules.pop(f"privloss.interop.{name}", None) for name in {adapter, "dp_accounting"}}
+    if adapter == "jax_privacy":  # dp-accounting itself is there
+        importlib.import_module("privloss.interop.dp_accounting")
+    with pytest.raises(pl.MissingExtra, match=rf"pip install 'privloss\[{extra}\]'"):
+        importlib.import_module(f"privloss.interop.{adapter}")
+    assert extra in OFFERED
+    for name, module in held.items():
+        sys.modules.pop(f"privloss.interop.{name}", None)
+        if module is not None:
+            sys.modules[f"privloss.interop.{name}"] = module
+
+
+def test_every_extra_that_is_named_is_offered() -> None:
+    texts = [path.read_text() for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md")]
+    named = {name for text in texts for group in re.findall(r"privloss\[([a-z,-]+)\]", text) for name in group.split(",")}
+    assert named <= set(OFFERED)
+    assert {extra for _, extra in EXTRAS.values()} | {"opendp", "tf-privacy"} <= set(OFFERED)
+
+
+def test_adapters_are_loaded_only_when_they_are_imported() -> None:
+    code = "import sys, privloss; privloss.Gaussian(1.0).epsilon(1e-6); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in loaded if name.split(".")[0] in {package for package, _ in EXTRAS.values()}]
+    assert not [name for name in loaded if name.startswith("privloss.interop.")]

@@ -22,7 +22,7 @@ try:
     from diffprivlib.accountant import BudgetAccountant
     from diffprivlib.utils import Budget
 except ImportError:
-    raise MissingExtra("its budgets need diffprivlib: pip install diffprivlib.") from None
+    raise MissingExtra("its budgets need diffprivlib: pip install 'privloss[diffprivlib]'.") from None
 
 
 class PrivlossBudgetAccountant(BudgetAccountant):

@@ -1,4 +1,4 @@
-"""Flower: an accountant for its server app, by the protocol `flwr.serverapp.PrivacyAccountant` (from version 1.42).
+"""Flower: an accountant for its server app, by the protocol `flwr.serverapp.PrivacyAccountant` (from version 1.41).
 
 ``DifferentialPrivacyServerSideFixedClipping(..., accountant=PrivlossAccountant(config))`` reports proven values then,
 and stops at `max_epsilon`. What is answered depends on the configuration's sampling:
@@ -27,7 +27,7 @@ from privloss.numerics.bound import Bound
 try:
     from flwr.supercore.privacy_accounting import GaussianPrivacyEvent, PrivacySpent
 except ImportError as problem:
-    raise MissingExtra(f"Flower 1.42 or later is not installed ({problem}): pip install 'flwr>=1.42'") from None
+    raise MissingExtra(f"Flower 1.41 or later is not installed ({problem}): pip install 'privloss[flower]'.") from None
 
 _BACKEND, _VERSION = "privloss", 1
 _SAMPLINGS: dict[str, tuple[str, Callable[[Any], Mechanism]]] = {

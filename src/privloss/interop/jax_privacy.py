@@ -26,7 +26,7 @@ from privloss.theorems import group
 try:
     from jax_privacy.accounting import accountants, analysis
 except ImportError as problem:
-    raise MissingExtra(f"JAX Privacy is not installed ({problem}): pip install 'jax-privacy>=2,<3'") from None
+    raise MissingExtra(f"JAX Privacy is not installed ({problem}): pip install 'privloss[jax-privacy]'.") from None
 
 
 @dataclass(kw_only=True, slots=True)

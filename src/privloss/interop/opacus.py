@@ -31,7 +31,7 @@ try:
 
     import opacus
 except ImportError as problem:
-    raise MissingExtra(f"Opacus is not installed ({problem}): pip install 'opacus>=1.6'") from None
+    raise MissingExtra(f"Opacus is not installed ({problem}): pip install 'privloss[opacus]'.") from None
 try:
     from opacus.accountants import register_accountant
 except ImportError:
