@@ -45,14 +45,14 @@ TRAINING = (  # their signatures are in tests/data/training_signatures.json
     Environment("tf_privacy", ("tensorflow-privacy==0.9.0", "tensorflow==2.15.1")),  # 0.9.0 needs an old one
     Environment("flower", ("flwr==1.41.0",)),
 )
-OLDER = tuple(  # of 0.6.0, which `make test` has; 0.4.0 and 0.4.1 need a SciPy that Python 3.11 cannot have
+VERSIONS = tuple(  # `make test` has 0.6.0; 0.4.0 and 0.4.1 need a SciPy that Python 3.11 cannot have
     Environment(f"dp_accounting-{version}", (f"dp-accounting=={version}",), test="dp_accounting")
-    for version in ("0.4.2", "0.4.4", "0.5.0", "0.5.1")
+    for version in ("0.4.2", "0.4.4", "0.5.0", "0.5.1", "0.6.0")
 )
 REFUSED = (  # before there was a registry of accountants: refused by name
     Environment("opacus-1.5.4", ("torch==2.13.0", "opacus==1.5.4"), test="opacus_refused"),
 )
-EVERY = (*ENVIRONMENTS, *TRAINING, *OLDER, *REFUSED)
+EVERY = (*ENVIRONMENTS, *TRAINING, *VERSIONS, *REFUSED)
 
 
 def run(environment: Environment) -> str:

@@ -160,7 +160,7 @@ def _composed(reader: Reader, event: Event) -> Steps:
 
 def _self_composed(reader: Reader, event: Event) -> Steps:
     inner, given = reader.steps(event["event"]), event["count"]
-    if given == 0 and not isinstance(given, bool):
+    if _is_zero(given):
         return ()
     times = check.count(f"{event.name}: count", given)
     return tuple((mechanism, n * times) for mechanism, n in inner)
@@ -202,7 +202,7 @@ def _tree(reader: Reader, event: Event) -> Steps:
         )
     counts = event["step_counts"]
     counts = [counts] if not isinstance(counts, (list, tuple)) else counts
-    most = max((0 if c == 0 and not isinstance(c, bool) else check.count("step_counts", c) for c in counts), default=0)
+    most = max((0 if _is_zero(c) else check.count("step_counts", c) for c in counts), default=0)
     step = Gaussian(noise_multiplier=event["noise_multiplier"])
     return ((step, most.bit_length()),) if most else ()
 
@@ -281,7 +281,17 @@ def _truncated(reader: Reader, event: Event) -> Steps:
 
 def _batches(scheme: str) -> Entry:
     fields = ("source_dataset_size", "sample_size", "event")
-    return Entry(fields, lambda r, e: _on_sample(r, e, scheme, n=e[fields[0]], m=e[fields[1]]))
+
+    def read_batch(reader: Reader, event: Event) -> Steps:
+        records, size = event["source_dataset_size"], event["sample_size"]
+        found = _on_sample(reader, event, scheme, n=records, m=1 if _is_zero(size) else size)
+        return () if _is_zero(size) else found  # an empty batch shows nothing, once what it is asked is understood
+
+    return Entry(fields, read_batch)
+
+
+def _is_zero(count: Any) -> bool:
+    return bool(count == 0) and not isinstance(count, bool)
 
 
 def _inverse(a: float, *, up: bool) -> float:
