@@ -3,12 +3,13 @@
 A logistic regression and a small network on data made here, in plain NumPy: Poisson batches, every example's gradient
 clipped, Gaussian noise; then the regression again through Opacus, if it is installed. The noise is calibrated to the
 budget, the whole run is reserved in a ledger before the data is read and committed after it, epsilon is shown while it
-grows, and training stops before the step that would exceed the budget.
+grows, training stops before the step that would exceed the budget, and a certificate of what ran is left behind.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 import privloss as pl
 
 RECORDS, FEATURES, RATE, CLIP, DELTA, HIDDEN = 4000, 8, 0.02, 1.0, 1e-5, 16
+Run = tuple[Callable[[], None], Callable[[], np.ndarray], Callable[[], str]]  # a step, the scores, what else to say
 Gradients = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # (weights, x, y) -> one row per example
 
 
@@ -82,18 +84,18 @@ def watched(name: str, steps: int, budget: float, noise: float, step: Callable[[
     return accountant
 
 
-def numpy_run(gradients: Gradients, start: np.ndarray, data: Any, noise: float, seed: int) -> tuple[Any, list[Any]]:
-    """A step to be called, and where its weights are."""
+def numpy_run(gradients: Gradients, start: np.ndarray, score: Any, data: Any, noise: float, seed: int) -> Run:
+    """A model of this file, with a generator of its own."""
     held, rng = [start], np.random.default_rng(seed)
 
     def step() -> None:
         held[0] = private_step(held[0], gradients, data, noise, rng)
 
-    return step, held
+    return step, lambda: score(held[0], data[0]), lambda: ""
 
 
-def opacus_run(data: tuple[np.ndarray, np.ndarray], noise: float, steps: int) -> float:
-    """The same regression through Opacus; epsilon by its engine."""
+def opacus_run(data: tuple[np.ndarray, np.ndarray], noise: float) -> Run:
+    """The same regression through Opacus, which draws the batches, clips and adds the noise."""
     import torch
 
     import privloss.interop.opacus  # noqa: F401  # registers the accountant
@@ -108,25 +110,29 @@ def opacus_run(data: tuple[np.ndarray, np.ndarray], noise: float, steps: int) ->
         module=model, optimizer=torch.optim.SGD(model.parameters(), lr=2.0), data_loader=loader,
         noise_multiplier=noise, max_grad_norm=CLIP,
     )  # fmt: skip
-    while len(engine.accountant) < steps:
-        for some, labels in batches:
-            optimizer.zero_grad()
-            torch.nn.functional.binary_cross_entropy_with_logits(module(some)[:, 0], labels).backward()
-            optimizer.step()
-            if len(engine.accountant) >= steps:
-                break
-    found: float = engine.get_epsilon(DELTA)
-    return found
+    endless = itertools.chain.from_iterable(itertools.repeat(batches))
+
+    def step() -> None:
+        some, labels = next(endless)
+        optimizer.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(module(some)[:, 0], labels).backward()
+        optimizer.step()
+
+    def told() -> str:
+        return f"; its engine says {len(engine.accountant)} steps, epsilon {engine.get_epsilon(DELTA):.6f}"
+
+    return step, lambda: model(x)[:, 0].detach().numpy(), told
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Private training with a budget.")
-    parser.add_argument("--epsilon", type=float, default=1.0, help="for each of the two models")
+    parser.add_argument("--epsilon", type=float, default=1.0, help="for each of the models")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--planned", type=int, help="steps the noise is calibrated for  [default: --steps]")
     parser.add_argument("--directory", type=Path, help="for the ledger and the certificates  [default: a new one]")
     given = parser.parse_args()
     home = given.directory or Path(tempfile.mkdtemp(prefix="train-private-"))
+    home.mkdir(parents=True, exist_ok=True)
     planned = given.planned or given.steps
     found = pl.calibrate(lambda s: pl.Gaussian(s).poisson(RATE) * planned, epsilon=given.epsilon, delta=DELTA)
     noise = float(found.value)
@@ -136,29 +142,30 @@ def main() -> None:
     ledger.set_budget("made", currency="approx", cap=str(3 * given.epsilon), delta="1e-4")
     data, rng = made_data(np.random.default_rng(0)), np.random.default_rng(1)
     random = rng.normal(scale=0.3, size=FEATURES * HIDDEN + HIDDEN)
-    models: dict[str, Any] = {
-        "regression": (logistic, np.zeros(FEATURES), lambda w, x: x @ w),
-        "network": (network, random, lambda w, x: network_score(w, x)[0]),
+    runs: dict[str, Callable[[], Run]] = {
+        "regression": lambda: numpy_run(logistic, np.zeros(FEATURES), lambda w, x: x @ w, data, noise, 1),
+        "network": lambda: numpy_run(network, random, lambda w, x: network_score(w, x)[0], data, noise, 2),
     }
-    for name, (gradients, start, score) in models.items():
-        with ledger.spend("made", found.plan, key=name, cost_delta=str(DELTA)):  # reserved before, committed after
-            step, held = numpy_run(gradients, start, data, noise, seed=len(name))
-            accountant = watched(name, given.steps, given.epsilon, noise, step)
-        proof = pl.certify(accountant.plan, delta=DELTA)
-        proof.save(home / f"{name}.json")
-        right = np.mean((score(held[0], data[0]) > 0) == (data[1] > 0.5))
-        print(f"{name}: {len(accountant)} steps, {right:.1%} right, epsilon {proof.bound}")
-        print(f"{name}: certificate {home / name}.json   (check it with: privloss verify)")
     if find_spec("opacus") is None:
         print("opacus: not installed")
     else:
-        with ledger.spend("made", found.plan, key="opacus", cost_delta=str(DELTA)):
-            epsilon = opacus_run(data, noise, planned)
-        print(f"opacus: {planned} steps, epsilon {epsilon:.6f}")
+        runs["opacus"] = lambda: opacus_run(data, noise)
+    for name, made in runs.items():
+        with ledger.spend("made", found.plan, key=name, cost_delta=str(DELTA)):  # reserved before, committed after
+            step, score, told = made()
+            accountant = watched(name, given.steps, given.epsilon, noise, step)
+        proof = pl.certify(accountant.plan, delta=DELTA)
+        proof.save(home / f"{name}.json")
+        right = np.mean((score() > 0) == (data[1] > 0.5))
+        print(f"{name}: {len(accountant)} steps, {right:.1%} right, epsilon {proof.bound}{told()}")
+        print(f"{name}: certificate {home / name}.json   (check it with: privloss verify {home / name}.json)")
     status = ledger.status("made")
     print(f"ledger {home / 'ledger.db'}: committed {status['committed']}, remaining {status['remaining']}")
     ledger.close()
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except pl.PrivlossError as problem:  # a ledger that is there already, a budget that cannot be met
+        raise SystemExit(f"train_private: {problem}") from None
