@@ -183,8 +183,12 @@ def test_a_missing_package_is_named_with_its_extra(adapter: str, monkeypatch: py
 
 
 def test_every_extra_that_is_named_is_offered() -> None:
-    texts = [path.read_text() for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md")]
-    named = {name for text in texts for group in re.findall(r"privloss\[([a-z,-]+)\]", text) for name in group.split(",")}
+    texts = [
+        path.read_text() for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md")
+    ]
+    named = {
+        name for text in texts for group in re.findall(r"privloss\[([a-z,-]+)\]", text) for name in group.split(",")
+    }
     assert named <= set(OFFERED)
     assert {extra for _, extra in EXTRAS.values()} | {"opendp", "tf-privacy"} <= set(OFFERED)
 

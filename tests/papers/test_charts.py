@@ -57,7 +57,9 @@ def test_names_and_infinities_in_tables() -> None:
 
 
 def test_tables_say_what_ran_and_keep_their_digits() -> None:
-    chart = Chart("A title, add-remove", EPSILON, DELTA, (1.0,), (Bound(1.42000001e-8, 9.99999e-5),), about="1000 * Step")
+    chart = Chart(
+        "A title, add-remove", EPSILON, DELTA, (1.0,), (Bound(1.42000001e-8, 9.99999e-5),), about="1000 * Step"
+    )
     first, *_, row, _, _ = chart.to_latex(4).splitlines()
     assert first == "% A title, add-remove: 1000 * Step"
     assert row == r"1 & $1.420\times10^{-8}$ & 0.0001000 \\"

@@ -90,7 +90,9 @@ class Chart:
         body = "\n".join(f"{line} \\\\" for line in lines)
         said = ": ".join(text for text in (self.title, self.about) if text)
         start = f"% {said}\n" if said else ""
-        return f"{start}\\begin{{tabular}}{{{columns}}}\n\\hline\n{head} \\\\\n\\hline\n{body}\n\\hline\n\\end{{tabular}}"
+        return (
+            f"{start}\\begin{{tabular}}{{{columns}}}\n\\hline\n{head} \\\\\n\\hline\n{body}\n\\hline\n\\end{{tabular}}"
+        )
 
     def save(self, path: str | Path) -> None:
         """A picture: .png, .svg or .pdf."""

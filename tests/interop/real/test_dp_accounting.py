@@ -63,7 +63,9 @@ def test_events_are_read(name: str) -> None:
     else:
         assert from_dp_event(event) == plan.as_plan()
     if name == "RandomizedResponseDpEvent":
-        assert from_dp_event(event, "replace-one") == pl.RandomizedResponse(p=0.5, answers=3).as_plan().under("replace-one")
+        assert from_dp_event(event, "replace-one") == pl.RandomizedResponse(p=0.5, answers=3).as_plan().under(
+            "replace-one"
+        )
     if name == "SingleEpochTreeAggregationDpEvent":
         assert from_dp_event(event, "zero-out") == (pl.Gaussian(1.1) * 3).under("zero-out")
 

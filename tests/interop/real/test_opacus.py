@@ -19,6 +19,7 @@ import privloss as pl  # noqa: E402
 import privloss.interop.opacus as po  # noqa: E402
 from opacus import PrivacyEngine  # noqa: E402
 from privloss.cli.main import main  # noqa: E402
+from tests.interop.pages import run as run_page  # noqa: E402
 from tests.interop.training_signatures import described, recorded  # noqa: E402
 
 DELTA = 1e-5
@@ -109,9 +110,7 @@ def test_checkpoints(written_by: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written_by", ["privloss", "rdp", "prv"])
-def test_privloss_check_reads_checkpoints(
-    written_by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_privloss_check_reads_checkpoints(written_by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Files of torch.save as they are, with the weights of a model beside the history."""
     run, path, out = Run(written_by).epoch(), tmp_path / "state", tmp_path / "proof.json"
     run.engine.save_checkpoint(path=path, module=run.model, optimizer=run.optimizer)
@@ -201,3 +200,10 @@ def test_an_unknown_sampler_is_refused_after_training_too() -> None:
     run = Run(loader=weighted, poisson_sampling=False).epoch()
     with pytest.raises(pl.Unsupported, match=r"was accounted .*WeightedRandomSampler"):
         run.engine.get_epsilon(DELTA)
+
+
+def test_the_code_in_the_docs_runs() -> None:
+    space = run_page("training", "Opacus")
+    engine: Any = space["engine"]
+    assert 2.9 < engine.get_epsilon(DELTA) <= 3.0
+    assert str(po.explain_loader(space["batches"])) == "Poisson samples of rate 0.02, 50 per epoch"

@@ -36,7 +36,7 @@ def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert box(tumult.PureDPBudget(2)) == pl.PureDP(2.0)
     assert box(tumult.ApproxDPBudget(1, 1e-6)) == pl.ApproxDP(1.0, 1e-6)
     third = box(tumult.PureDPBudget(ExactNumber(1) / ExactNumber(3)))
-    assert Fraction(1, 3) < Fraction(third.epsilon) < Fraction(1, 3) + Fraction(1, 10**15)
+    assert Fraction(1, 3) < Fraction(third.to_dict()["epsilon"]) < Fraction(1, 3) + Fraction(1, 10**15)
 
 
 @pytest.mark.parametrize(("sessions", "said"), [(10, "0.9994"), (100, "4.7746")])
