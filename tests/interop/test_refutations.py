@@ -14,14 +14,14 @@ import privloss as pl
 
 PAGE = (Path(__file__).parents[2] / "docs" / "refutations.md").read_text()
 REPLACE = dpa.NeighboringRelation.REPLACE_ONE
-GAUSSIAN = dp_event.GaussianDpEvent(1.1)
+GAUSSIAN, COIN = dp_event.GaussianDpEvent(1.1), dp_event.RandomizedResponseDpEvent(0.5, 2)
 SHARED = dp_event.PoissonSampledDpEvent(0.01, dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(1), 100))
 
 
 @pytest.mark.parametrize(
     ("section", "accountant", "event"),
     [
-        (5, dpa.pld.PLDAccountant(REPLACE), dp_event.SelfComposedDpEvent(dp_event.RandomizedResponseDpEvent(0.5, 2), 100)),
+        (5, dpa.pld.PLDAccountant(REPLACE), dp_event.SelfComposedDpEvent(COIN, 100)),
         (6, dpa.rdp.RdpAccountant(), dp_event.SelfComposedDpEvent(SHARED, 10)),
         (7, dpa.rdp.RdpAccountant(neighboring_relation=REPLACE), GAUSSIAN),
         (8, dpa.rdp.RdpAccountant(neighboring_relation=REPLACE),

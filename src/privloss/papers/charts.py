@@ -57,7 +57,7 @@ def _tradeoff(plan: Plan, delta: Any, points: Sequence[float] | None) -> Chart:
 
 
 def _rates(plan: Plan) -> list[float]:
-    """Close to both ends, where the curve bends, and where both errors are the same: there pure promises have a kink."""
+    """Close to both ends, where the curve bends, and where both errors are the same: there pure promises have kinks."""
     bent = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, 2 * _MANY))
     same = (1 - plan.delta(0.0).upper) / 2
     return sorted({round(float(rate), 4) for rate in (*bent, same)})
