@@ -96,13 +96,7 @@ def from_opacus(path: Path, epsilon: float, delta: float, adjacency: str | None)
     state = _checkpoint(path) if _head(path).startswith(_TORCH) else decode(_text(path))
     if isinstance(state, Mapping):
         state = state.get(_CHECKPOINT, state)
-    history = state.get("history") if isinstance(state, Mapping) else state
-    if not isinstance(history, list) or not history:
-        raise InvalidInput(f"{str(path)!r}: holds no history of (noise multiplier, sample rate, steps).")
-    for one in history:
-        if not isinstance(one, (list, tuple)) or len(one) != 3:
-            raise InvalidInput(f"history: {one!r} must be (noise multiplier, sample rate, steps).")
-    phases = [histories.phase(*one) for one in history]
+    phases = _history(state.get("history") if isinstance(state, Mapping) else state, path)
     others, reasons = histories.loaders(state if isinstance(state, Mapping) else {})
     problem = histories.refused(f"{sum(n for _, _, n in phases)} steps are recorded", reasons)
     if problem is not None:
@@ -112,6 +106,15 @@ def from_opacus(path: Path, epsilon: float, delta: float, adjacency: str | None)
     ran, recorded = histories.split(phases, others)
     above, below = plans(ran, recorded) if adjacency is None else plans(ran, recorded, [adjacency])
     return Claim(above, below, epsilon, delta)
+
+
+def _history(given: Any, path: Path) -> histories.History:
+    if not isinstance(given, list) or not given:
+        raise InvalidInput(f"{str(path)!r}: holds no history of (noise multiplier, sample rate, steps).")
+    for one in given:
+        if not isinstance(one, (list, tuple)) or len(one) != 3:
+            raise InvalidInput(f"history: {one!r} must be (noise multiplier, sample rate, steps).")
+    return [histories.phase(*one) for one in given]
 
 
 def from_claim(path: Path) -> Claim:
