@@ -127,8 +127,7 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     if command.every is not None and account.blocks:
         return Refused(Refusal.BLOCKS, f"the blocks of {account.name!r} have budgets of their own; it has no periods")
     if command.analyst != EVERYONE:
-        spent = account.totals(command.analyst)
-        if budget.shortfall({part: spent.get(part, ZERO) for part in budget.caps}):
+        if budget.shortfall({part: account.spent(command.analyst, part) for part in budget.caps}):
             return Refused(Refusal.BUDGET_FIXED, f"{command.analyst!r} has spent more than that already")
         return None
     if account.used or (command.every is None and (account.quotas or account.recurring)):
@@ -267,8 +266,7 @@ def exceeded(account: Account, command: Reserve, now: float) -> Iterator[Refused
         budget = account.budget_of(owner)
         if budget is None:
             continue
-        spent = account.totals(owner)
-        short = budget.shortfall({part: spent.get(part, ZERO) + parts[part] for part in budget.caps})
+        short = budget.shortfall({part: account.spent(owner, part) + parts[part] for part in budget.caps})
         if short:
             reason, whose = _whose(account, owner, command)
             shown = {part: show(amount) for part, amount in short.items()}

@@ -65,7 +65,9 @@ class Account:
     every: str | None = None  # the period of `recurring`
     recurring: Filter | None = None
     balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
-    changed: bool = field(default=False, compare=False)  # in its settings, since it was loaded
+    # since it was loaded or written: whether its settings have changed, and which balances
+    changed: bool = field(default=False, compare=False)
+    moved: set[tuple[str, str]] = field(default_factory=set, compare=False)
 
     def budget_of(self, owner: str) -> Filter | None:
         """The filter an owner's balances are held to; None if they only count."""
@@ -85,11 +87,15 @@ class Account:
     def totals(self, owner: str) -> dict[str, Fraction]:
         return {part: balance.total for (who, part), balance in self.balances.items() if who == owner}
 
+    def spent(self, owner: str, part: str) -> Fraction:
+        """The total of one component."""
+        found = self.balances.get((owner, part))
+        return ZERO if found is None else found.total
+
     def remaining(self, owner: str) -> dict[str, Fraction]:
         """What is left of every cap; the whole cap where nothing was spent yet."""
         budget = self.budget_of(owner)
-        spent = self.totals(owner)
-        return {} if budget is None else {part: cap - spent.get(part, 0) for part, cap in budget.caps.items()}
+        return {} if budget is None else {part: cap - self.spent(owner, part) for part, cap in budget.caps.items()}
 
     def left(self, owners: Iterable[str]) -> dict[str, Fraction]:
         """What is left of the account's own budget; where data lies in blocks, of the block that has least."""
@@ -99,14 +105,19 @@ class Account:
         return {part: min(found[part] for found in each) for part in each[0]} if each else {}
 
     def add(self, owner: str, parts: Mapping[str, Fraction], reserved: int, committed: int) -> None:
-        budget = self.budget_of(owner)
+        """Count amounts: reserved 1 or -1 times or not at all, committed once or not."""
         for component, amount in parts.items():
-            balance = self.balances.get((owner, component))
+            place = (owner, component)
+            balance = self.balances.get(place)
             if balance is None:  # where a quota in Renyi DP has no cap it counts all the same: it may get one
+                budget = self.budget_of(owner)
                 cap = None if budget is None else budget.limit(component)
-                balance = self.balances[(owner, component)] = Balance(cap)
-            balance.reserved += reserved * amount
-            balance.committed += committed * amount
+                balance = self.balances[place] = Balance(cap)
+            if reserved:
+                balance.reserved += amount if reserved > 0 else -amount
+            if committed:
+                balance.committed += amount
+            self.moved.add(place)
 
     def recap(self, owner: str) -> None:
         """Give an owner's balances the caps of its budget."""
@@ -115,6 +126,7 @@ class Account:
             cap = None if budget is None else budget.limit(component)
             known = self.balances.setdefault((owner, component), Balance(cap))
             known.cap = cap
+            self.moved.add((owner, component))
 
 
 def likely_owners(analyst: str, at: float, every: Iterable[str], blocks: Iterable[str]) -> list[str]:
@@ -245,6 +257,7 @@ def _budget(account: Account, event: Event) -> None:
         stale = [key for key in account.balances if key[0] == owner and key[1] not in made.caps]
         for old in stale:
             del account.balances[old]
+            account.moved.add(old)
     if owner != EVERYONE or not account.blocks:
         account.recap(owner)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import Change, Clock, LedgerError, LostReply, Outcome, Store
+from privloss.ledger.stores.base import Change, Clock, LedgerError, Loaded, LostReply, Outcome, Store
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
@@ -104,8 +104,8 @@ class PostgresStore(Store):
         with self._committing() as sent, self._said(), self.pool.taken() as connection:
             self.boundary("BEGIN")
             cursor = _Cursor(connection)
-            held = self._load(cursor, commands, clock, unheld=True)
-            if held.late or not held.before:
+            held = self.load(cursor, commands, clock, Loaded(0.0), free=True)
+            if held.late or not held.accounts:
                 return None
             before = dict(held.ends)
             outcomes, events = self.decided(held, commands)

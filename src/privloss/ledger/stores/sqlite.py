@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from privloss.ledger.commands import Freeze, Note
-from privloss.ledger.stores.base import Change, Finding, LedgerError, Store
+from privloss.ledger.commands import Command
+from privloss.ledger.stores.base import Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
@@ -20,13 +21,21 @@ from privloss.ledger.stores.schema import VERSION, foreign, migrate
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
 _ROOM = 100 * 2**20  # bytes that should be free
+_STATEMENTS = 512  # kept prepared
+_MOST_KNOWN = 20_000  # balances that a connection remembers
 _LAST = "SELECT coalesce(max(number), 0) FROM event"
+
+
+class _Connection(sqlite3.Connection):
+    """A connection, and what it knows of the ledger while no other has written."""
+
+    known: Loaded | None = None
+    lent: Loaded | None = None
+    written = -1  # by others: SQLite's count, when `known` was true
 
 
 class SqliteStore(Store):
     """A file; connections are pooled. All writers are on this machine: its clock is theirs."""
-
-    sql_now = "(julianday('now') - 2440587.5) * 86400.0"
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         self.path = Path(path)
@@ -54,7 +63,8 @@ class SqliteStore(Store):
         self._frozen_if_older()
 
     def _connect(self) -> sqlite3.Connection:
-        found = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        options: Any = {"timeout": _WAIT, "isolation_level": None, "check_same_thread": False}
+        found = sqlite3.connect(self.path, factory=_Connection, cached_statements=_STATEMENTS, **options)
         try:
             found.execute("PRAGMA journal_mode = WAL")
             found.execute("PRAGMA synchronous = FULL")
@@ -78,11 +88,26 @@ class SqliteStore(Store):
                 names = self.accounts(cursor)
             self.run_all([Freeze(name, True, Note("privloss", reason)) for name in names])
 
+    def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
+        return super().run_all(commands, clock or time.time)
+
+    def remembered(self, cursor: _Connection) -> Loaded:
+        """SQLite counts the commits of other connections. Those of this one that were not decided here (a restore, an
+        upgrade) give nothing back."""
+        others, known = cursor.execute("PRAGMA data_version").fetchone()[0], cursor.lent
+        same, cursor.lent, cursor.written = cursor.written == others, None, others
+        return known if known is not None and same and len(known.balances) < _MOST_KNOWN else Loaded(0.0)
+
+    def remember(self, cursor: _Connection, held: Loaded) -> None:
+        held.settle()
+        cursor.known = held
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         with _said(self.path), self.pool.taken() as connection:
             self.boundary("BEGIN")
             connection.execute(_BEGIN)
+            connection.lent, connection.known = connection.known, None
             before = connection.total_changes
             try:
                 yield connection
