@@ -39,10 +39,17 @@ class Loading:
         return cursor.execute(statement, values)
 
     def load(
-        self, cursor: Any, commands: Sequence[Command], clock: Clock | None, held: Loaded, free: bool = False
+        self,
+        cursor: Any,
+        commands: Sequence[Command],
+        clock: Clock | None,
+        held: Loaded,
+        free: bool = False,
+        new_keys: bool = False,
     ) -> Loaded:
         """Add what commands need to what is `held`. Rows of accounts are held for the rest of the transaction (unless
-        `free`): only of these more is loaded, because only these may be written."""
+        `free`): only of these more is loaded, because only these may be written. `new_keys`: do not look whether the
+        keys they claim are known."""
         moved, claimed = each(commands, "moves"), each(commands, "claims")
         first = [analysis_from(row) for row in self.analyses(cursor, sorted(moved)).fetchall()] if moved else []
         names = sorted(each(commands, "accounts").union(*(found.charges for found in first)))
@@ -61,7 +68,7 @@ class Loading:
         for name in expiring:
             held.soonest.pop(name, None)
         unknown = any((name, owner) not in held.owners for name in names for owner in owners)
-        keys = sorted(moved | claimed)
+        keys = sorted(moved) if new_keys else sorted(moved | claimed)
         if unknown or expiring or clock is None:
             asked = names if unknown else (), owners
             self._fill(held, self._details(cursor, new, keys, *asked, sorted(expiring), clock), claimed)
