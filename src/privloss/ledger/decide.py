@@ -28,7 +28,6 @@ from privloss.ledger.state import (
     Event,
     State,
     apply,
-    charges_to_json,
 )
 
 Decision = list[Event] | Refused
@@ -172,7 +171,7 @@ def _reserve(command: Reserve, state: State, now: float) -> Decision:
         return refused
     event = {
         "kind": "reserved", "key": command.key, "request": command.request, "analyst": command.analyst,
-        "lease": now + command.lease, "charges": charges_to_json(command.charges), "datasets": sorted(asked),
+        "lease": now + command.lease, "charges": command.shown, "datasets": sorted(asked),
         "on": {account.name: list(command.owners(account, now)) for account in accounts},
         "accounts": sorted(command.charges),
     }  # fmt: skip
@@ -270,7 +269,7 @@ def exceeded(account: Account, command: Reserve, now: float) -> Iterator[Refused
         if short:
             reason, whose = _whose(account, owner, command)
             shown = {part: show(amount) for part, amount in short.items()}
-            yield Refused(reason, f"{whose} would be exceeded", charges_to_json(command.charges), shown)
+            yield Refused(reason, f"{whose} would be exceeded", command.shown, shown)
 
 
 def _whose(account: Account, owner: str, command: Reserve) -> tuple[Refusal, str]:

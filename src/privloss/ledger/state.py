@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from privloss.ledger import calendar
-from privloss.ledger.amounts import show, units
+from privloss.ledger.amounts import exact, show, units
 from privloss.ledger.filters import Filter, bits_of
 from privloss.ledger.names import normal
 
@@ -77,6 +77,8 @@ class Account:
 
     def owners(self, analyst: str, at: float, blocks: Iterable[str]) -> list[str]:
         """Whose balances a reservation counts against."""
+        if analyst == EVERYONE and self.every is None and not self.blocks:
+            return [EVERYONE]
         found = [_BLOCK + block for block in blocks] if self.blocks else [EVERYONE]
         if self.every is not None:
             found.append(_PERIOD + calendar.label(self.every, at))
@@ -175,7 +177,7 @@ def charges_to_json(charges: Charges) -> dict[str, dict[str, str]]:
 
 
 def charges_from_json(data: Mapping[str, Mapping[str, str]]) -> Charges:
-    return {name: {part: Fraction(x) for part, x in parts.items()} for name, parts in data.items()}
+    return {name: {part: exact(x) for part, x in parts.items()} for name, parts in data.items()}
 
 
 def chains(event: Event) -> list[str]:

@@ -36,7 +36,10 @@ class Outcome:
         names = command.accounts if found is None or refused is not None else found.charges
         moved = found.on if found is not None and command.moves else {}
         known = [state.accounts[name] for name in sorted(names) if name in state.accounts]
-        left = {each.name: each.left(moved.get(each.name) or command.owners(each, now)) for each in known}
+        left = {
+            each.name: each.left((moved.get(each.name) or command.owners(each, now)) if each.blocks else ())
+            for each in known
+        }
         return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
 
 
