@@ -13,9 +13,10 @@ from typing import Any
 
 from privloss.ledger.commands import Freeze, Note
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
+from privloss.ledger.stores.base import INSERT_EVENT, Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.rows import marks
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _WAIT = 60.0  # seconds for another writer
@@ -31,6 +32,7 @@ class _Connection(sqlite3.Connection):
 
     known: Loaded | None = None
     lent: Loaded | None = None
+    last = 0  # the number of the event that a transaction has written last, if it is known
     written = -1  # by others: SQLite's count, when `known` was true
 
 
@@ -107,12 +109,12 @@ class SqliteStore(Store):
         with _said(self.path), self.pool.taken() as connection:
             self.boundary("BEGIN")
             connection.execute(_BEGIN)
-            connection.lent, connection.known = connection.known, None
+            connection.lent, connection.known, connection.last = connection.known, None, 0
             before = connection.total_changes
             try:
                 yield connection
                 changed = connection.total_changes != before
-                last = connection.execute(_LAST).fetchone()[0] if changed else 0
+                last = connection.last or (connection.execute(_LAST).fetchone()[0] if changed else 0)
                 self.boundary("COMMIT")
                 connection.execute("COMMIT")
             except BaseException:
@@ -131,9 +133,15 @@ class SqliteStore(Store):
             rows.setdefault(statement, []).append(values)
         for statement, each in rows.items():
             if len(each) == 1:
-                cursor.execute(statement, each[0])
+                done = cursor.execute(statement, each[0])
+            elif statement.startswith("INSERT"):  # one statement holds up other threads less than many
+                more = f", ({marks(each[0])})" * (len(each) - 1)
+                done = cursor.execute(statement + more, [value for row in each for value in row])
             else:
                 cursor.executemany(statement, each)
+                continue
+            if statement.startswith(INSERT_EVENT):
+                cursor.last = done.lastrowid
 
     @contextmanager
     def reading(self) -> Iterator[Any]:

@@ -16,6 +16,7 @@ _SET_BALANCE = (
     "UPDATE balance SET cap = ?, committed = ?, reserved = ?, total_units = ?, cap_units = ? "
     "WHERE dataset = ? AND owner = ? AND component = ?"
 )
+_LEASE = "WHERE dataset = ? AND lease = ? AND key = ?"
 INSERT_EVENT = "INSERT INTO event (chain, seq, previous, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -27,7 +28,7 @@ class Writing(Loading):
         changes, (first, *more) = self.linked_changes(held, events)
         self.flush(cursor, [*changes, first])
         for insert in more:
-            self.execute(cursor, *insert)
+            self.flush(cursor, [insert])
 
     def linked_changes(self, held: Loaded, events: Sequence[Event]) -> tuple[list[Change], list[Change]]:
         """All that has changed (accounts first), and the events, each linked into its chains. They are numbered as they
@@ -92,18 +93,20 @@ class Writing(Loading):
 
     def _analysis_changes(self, held: Loaded, found: Analysis, known: tuple[Any, ...] | None) -> Iterator[Change]:
         row = analysis_row(found)
-        for name in found.charges if found.state in OPEN else ():
+        is_open = found.state in OPEN
+        for name in found.charges if is_open else ():
             if name in held.soonest:
                 held.soonest[name] = min(found.lease, held.soonest[name])
         if known is None:
             yield "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
-            for name in sorted(found.charges) if found.state in OPEN else ():
-                yield "INSERT INTO open_lease (dataset, key, lease) VALUES (?, ?, ?)", (name, found.key, found.lease)
+            for name in sorted(found.charges) if is_open else ():
+                yield "INSERT INTO open_lease (dataset, lease, key) VALUES (?, ?, ?)", (name, found.lease, found.key)
         elif row != known:
             query = "UPDATE analysis SET state = ?, lease = ?, run = ? WHERE key = ?"
             yield query, (found.state, found.lease, found.run, found.key)
-            if found.state in OPEN:
-                yield "UPDATE open_lease SET lease = ? WHERE key = ?", (found.lease, found.key)
-            else:
-                yield "DELETE FROM open_lease WHERE key = ?", (found.key,)
-
+            for name in sorted(found.charges):
+                place = name, known[4], found.key
+                if is_open:
+                    yield f"UPDATE open_lease SET lease = ? {_LEASE}", (found.lease, *place)
+                else:
+                    yield f"DELETE FROM open_lease {_LEASE}", place
