@@ -69,8 +69,8 @@ RULES = (
     Mutant(
         "rules: quotas below what was spent",
         "decide.py",
-        "        if budget.shortfall({part: spent.get(",
-        "        if False and budget.shortfall({part: spent.get(",
+        "        if budget.shortfall({part: account.spent(command.analyst",
+        "        if False and budget.shortfall({part: account.spent(command.analyst",
         "change_after_spends",
     ),
     Mutant(

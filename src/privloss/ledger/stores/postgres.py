@@ -143,6 +143,7 @@ class PostgresStore(Store):
             outcomes, events = self.decided(held, commands)
             if new_keys and (len(events) < len(commands) or any(outcome.refused for outcome in outcomes)):
                 return None
+            done = True
             if events:
                 changes, inserts = self.linked_changes(held, events)
                 if len(inserts) > 1:
@@ -152,26 +153,29 @@ class PostgresStore(Store):
                     self.boundary(statement)
                 self.boundary("COMMIT")
                 sent.append(True)
-                self._written(connection, changes, before, held.now if new_keys and clock is None else None)
+                done = self._written(connection, changes, before, held.now if new_keys and clock is None else None)
             self.boundary("done")
-            held.settle()
-            if len(held.balances) < _MOST_KNOWN:
-                self._seen = self._seen if len(self._seen) < _MOST_SEEN else {}
-                self._seen[next(iter(names))] = held, ahead
-            return outcomes
+        if not done:
+            raise Conflict(f"db = {self.shown!r}: another client has changed {next(iter(names))!r} first.")
+        held.settle()
+        if len(held.balances) < _MOST_KNOWN:
+            self._seen = self._seen if len(self._seen) < _MOST_SEEN else {}
+            self._seen[next(iter(names))] = held, ahead
+        return outcomes
 
     def _written(
         self, connection: Any, changes: Sequence[Change], before: Mapping[str, tuple[int, str]], now: float | None
-    ) -> None:
-        """All changes in one statement, which fails (and so changes nothing) unless the chain ends as it did, and the
-        server's time is about `now`."""
-        (name, end), moment = next(iter(before.items())), () if now is None else (now,)
+    ) -> bool:
+        """All changes in one statement, which fails (and so changes nothing) unless the chain ends as it did, the keys
+        are new, and the server's time is about `now`."""
+        (end,), moment = before.values(), () if now is None else (now,)
         query = _guarded(tuple(statement for statement, _ in changes), now is not None)
         first, *others = (values for _, values in changes)
         try:
             connection.execute(query, [*first, *end, *moment, *(value for each in others for value in each)])
-        except self._driver.errors.DivisionByZero:
-            raise Conflict(f"db = {self.shown!r}: another client has changed {name!r} first.") from None
+        except (self._driver.errors.DivisionByZero, self._driver.errors.UniqueViolation):
+            return False
+        return True
 
     @contextmanager
     def _committing(self) -> Iterator[list[bool]]:
