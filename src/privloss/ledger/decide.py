@@ -100,6 +100,8 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
     budget, is_quota = command.budget, command.analyst != EVERYONE
     if is_quota and account.filter is not None:
         budget = budget.beneath(account.filter)
+    elif command.every is not None and account.filter is not None:
+        budget = budget.each_period(account.filter, account.group)
     known = account.recurring if command.every is not None else account.budget_of(command.analyst)
     if known == budget and command.every in (None, account.every):
         return []
@@ -110,7 +112,8 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
         if name not in state.accounts:
             return Refused(Refusal.STALE, "the groups above it have changed; ask again")
         above = state.accounts[name].filter
-        if not is_quota and above is not None and not set(above.caps) <= set(budget.caps):
+        whole = not is_quota and command.every is None
+        if whole and above is not None and not set(above.caps) <= set(budget.caps):
             return Refused(Refusal.CURRENCY, f"group {name!r} above it is budgeted in other components ({above.name})")
     event = {"kind": "budget", "dataset": account.name, "analyst": command.analyst, "budget": command.budget.to_dict()}
     return [event if command.every is None else {**event, "every": command.every}]
@@ -120,7 +123,7 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     """Quotas and periods lie beneath a budget, in its currency. Quotas may change as long as what was spent fits them;
     the others are filters, whose caps are fixed before the first spend."""
     beneath = command.analyst != EVERYONE or command.every is not None
-    refused = _unfit_beneath(account, budget) if beneath else None
+    refused = _unfit_beneath(account, budget, command.every is not None) if beneath else None
     if refused is not None:
         return refused
     if command.every is not None and account.blocks:
@@ -135,17 +138,18 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     return None
 
 
-def _unfit_beneath(account: Account, budget: Filter) -> Refused | None:
+def _unfit_beneath(account: Account, budget: Filter, period: bool) -> Refused | None:
     """What lies beneath a budget is in its currency, and no larger."""
     above = account.filter
     if above is None:
         return Refused(Refusal.NO_BUDGET, f"dataset {account.name!r} has no budget; set that first")
-    if not set(budget.caps) <= set(above.caps) or budget.name != above.name:
+    counted = above.also(budget) if period and not account.group else above
+    if not set(budget.caps) <= set(counted.caps) or budget.name != above.name:
         return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {above.name}")
     if not budget.caps:  # Renyi DP: it would hold nowhere
-        text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
+        text = f"so small a cap has no room at the orders of the budget of {account.name!r}"
         return Refused(Refusal.CURRENCY, f"{text} ({', '.join(above.caps)})")
-    if any(size > above.caps[part] for part, size in budget.caps.items()):
+    if budget.cap > above.cap or any(size > above.caps.get(part, size) for part, size in budget.caps.items()):
         return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
     return None
 
@@ -253,7 +257,7 @@ def _no_budget(account: Account, command: Reserve) -> Refused | None:
 
 
 def _currency(account: Account, command: Reserve) -> Refused | None:
-    if account.filter is not None and set(command.charges[account.name]) == set(account.filter.caps):
+    if account.priced is not None and set(command.charges[account.name]) == set(account.priced.caps):
         return None
     return Refused(Refusal.CURRENCY, f"the charge is not in the currency of dataset {account.name!r}")
 

@@ -86,7 +86,7 @@ class Request:
         found: Charges = {}
         for each in self.datasets:
             account = state.accounts.get(each)
-            budget = None if account is None else account.filter
+            budget = None if account is None else account.priced
             if budget is None:
                 found[each] = {}
             elif self.plan is None:

@@ -69,6 +69,11 @@ class Account:
     changed: bool = field(default=False, compare=False)
     moved: set[tuple[str, str]] = field(default_factory=set, compare=False)
 
+    @property
+    def priced(self) -> Filter | None:
+        """The budget, with every component that an analysis is charged."""
+        return self.filter if self.filter is None or self.group else self.filter.also(self.recurring)
+
     def budget_of(self, owner: str) -> Filter | None:
         """The filter an owner's balances are held to; None if they only count."""
         if owner == EVERYONE or owner.startswith(_BLOCK):
@@ -247,7 +252,8 @@ def _budget(account: Account, event: Event) -> None:
     made, owner = Filter.from_dict(event["budget"]), event["analyst"]
     account.changed = True
     if event.get("every") is not None:
-        account.every, account.recurring = event["every"], made
+        account.every = event["every"]
+        account.recurring = made if account.filter is None else made.each_period(account.filter, account.group)
         return
     if owner != EVERYONE:
         if account.filter is not None:

@@ -74,6 +74,20 @@ RULES = (
         "change_after_spends",
     ),
     Mutant(
+        "rules: periods in Renyi DP at the budget's orders only",
+        "filters.py",
+        "caps={**more, **self.caps})",
+        "caps={**self.caps})",
+        "periods_in_renyi",
+    ),
+    Mutant(
+        "rules: periods of a group at orders it is not charged",
+        "filters.py",
+        "self.beneath(budget) if group and self.rule != SOME and",
+        "self.beneath(budget) if False and",
+        "period_of_a_group",
+    ),
+    Mutant(
         "rules: quotas above the cap",
         "decide.py",
         "if any(size > above.caps",

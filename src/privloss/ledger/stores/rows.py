@@ -79,6 +79,8 @@ def _settings(text: str) -> tuple[dict[str, Any], Filter | None, Filter | None, 
     given = json.loads(text)
     budget = Filter.from_dict(given["budget"]) if "budget" in given else None
     recurring = Filter.from_dict(given["recurring"]) if "recurring" in given else None
+    if recurring is not None and budget is not None:
+        recurring = recurring.each_period(budget, bool(given.get("group")))
     quotas = {who: Filter.from_dict(data) for who, data in given.get("quotas", {}).items()}
     return given, budget, recurring, {who: q if budget is None else q.beneath(budget) for who, q in quotas.items()}
 
