@@ -341,7 +341,7 @@ class Ledger:
     # -- inside --
 
     def _note(self, reason: str, labels: Mapping[str, str] | None) -> Note:
-        if not reason and not labels:
+        if reason == "" and labels is None:
             return self._nothing_said
         return Note(self.actor, names.note("reason", reason), names.labels(labels))
 
