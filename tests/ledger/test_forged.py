@@ -176,7 +176,7 @@ def _again_in_one(rows: Rows) -> Rows:
         (_without("e", "b", "started"), "stands in some of its chains only (not in 'e')"),
         (_without("g", "b", "reserved"), ""),
         (_swapped, "which it does not concern"),
-        (_late_in_one, ""),
+        (_late_in_one, "stands before an event that began earlier"),
         (_again_in_one, ""),
         (_twice, "key 'c' is reserved, but it was known"),
         (lambda rows: [row for row in rows if row[0] != "e"], "(not in 'e')"),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import time
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import privloss.ledger.stores.postgres as postgres
 from privloss.ledger.ledger import Ledger, RefusedError
+from privloss.ledger.state import Analysis, charges_to_json
+from privloss.ledger.stores.rows import analysis_row, canonical
 from tests.ledger.postgres import Server
 
 
@@ -111,8 +116,17 @@ def test_a_clock_that_has_jumped(server: Server, monkeypatch: pytest.MonkeyPatch
     """The time of a reservation is the server's, also where it was not asked."""
     ledger = made(Ledger.create(server.fresh(f"remembered{os.getpid()}")))
     ledger.reserve("d", cost="0.1", key="first")
-    later: Any = SimpleNamespace(monotonic=lambda: time.monotonic() + 3600, time=time.time)
+    later: Any = SimpleNamespace(monotonic=lambda: time.monotonic() + 1800, time=time.time)
     monkeypatch.setattr(postgres, "time", later)
     ledger.reserve("d", cost="0.1", key="second")
     assert abs(ledger.history("d")[-1]["at"] - time.time()) < 600
     ledger.close()
+
+
+@given(
+    st.dictionaries(st.text(), st.dictionaries(st.text(), st.fractions(min_value=0), max_size=3), max_size=3),
+    st.dictionaries(st.text(), st.lists(st.text(), max_size=3), max_size=3),
+)
+def test_rows_are_canonical_json(charges: dict[str, dict[str, Fraction]], on: dict[str, list[str]]) -> None:
+    row = analysis_row(Analysis("k", "r", "", "RESERVED", 0.0, charges, on))
+    assert row[5:7] == (canonical(charges_to_json(charges)), canonical(on))

@@ -36,10 +36,21 @@ class Balance:
     cap: Fraction | None
     committed: Fraction = ZERO
     reserved: Fraction = ZERO
+    _total: Fraction | None = field(default=None, compare=False, repr=False)
 
     @property
     def total(self) -> Fraction:
-        return self.committed + self.reserved
+        if self._total is None:
+            self._total = self.committed + self.reserved
+        return self._total
+
+    def move(self, amount: Fraction, reserved: int, committed: int) -> None:
+        """Count an amount: reserved 1 or -1 times or not at all, committed once or not."""
+        if reserved:
+            self.reserved += amount if reserved > 0 else -amount
+        if committed:
+            self.committed += amount
+        self._total = None
 
     def units(self, component: str) -> tuple[str, str | None]:
         """Total and cap as whole units, each rounded up once: what the store's CHECK compares."""
@@ -112,7 +123,6 @@ class Account:
         return {part: min(found[part] for found in each) for part in each[0]} if each else {}
 
     def add(self, owner: str, parts: Mapping[str, Fraction], reserved: int, committed: int) -> None:
-        """Count amounts: reserved 1 or -1 times or not at all, committed once or not."""
         for component, amount in parts.items():
             place = (owner, component)
             balance = self.balances.get(place)
@@ -120,10 +130,7 @@ class Account:
                 budget = self.budget_of(owner)
                 cap = None if budget is None else budget.limit(component)
                 balance = self.balances[place] = Balance(cap)
-            if reserved:
-                balance.reserved += amount if reserved > 0 else -amount
-            if committed:
-                balance.committed += amount
+            balance.move(amount, reserved, committed)
             self.moved.add(place)
 
     def recap(self, owner: str) -> None:

@@ -199,8 +199,8 @@ STORES = (
     Mutant(
         "postgresql: a clock that has jumped",
         "stores/postgres.py",
-        "if timed else \"\"",
-        "if False else \"\"",
+        "- ?) < {_NEAR}",
+        "- ?) < 1e9",
         "clock_that_has_jumped",
     ),
     Mutant(

@@ -38,6 +38,12 @@ def charges_text(charges: Charges) -> str:
     return "{" + ",".join(found) + "}"
 
 
+def _on_text(on: Mapping[str, Sequence[str]]) -> str:
+    """`canonical(on)`."""
+    found = [f"{_QUOTED(name)}:[{','.join(map(_QUOTED, on[name]))}]" for name in sorted(on)]
+    return "{" + ",".join(found) + "}"
+
+
 def chain(previous: str, body: str) -> str:
     return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
 
@@ -97,7 +103,7 @@ def balance_from(row: Sequence[Any]) -> Balance:
 
 
 def analysis_row(found: Analysis) -> Row:
-    charges, on = charges_text(found.charges), canonical(found.on)
+    charges, on = charges_text(found.charges), _on_text(found.on)
     return found.key, found.request, found.analyst, found.state, found.lease, charges, on, found.run
 
 
