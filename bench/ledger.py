@@ -1,10 +1,10 @@
 """How fast the ledger is, against a bare writer: ``python -m bench.ledger [--seconds S] [--directory D] [--events N]``.
 
 The bare writer does the least that could be called accounting: `UPDATE ... SET left = left - x WHERE left >= x` and one
-INSERT of a text as long as the event that the ledger writes, durable before it is answered (one commit each, or for each
-group, with the same settings), through the same driver and as many connections; where the ledger groups its commits, the
-bare writer does so in the same way. Both take turns in short slices of the same run, because a shared disk is not steady. The second table times what must not depend on the length of the
-history.
+INSERT of a text as long as the event that the ledger writes, durable before it is answered (one commit each, or for
+each group, with the same settings), through the same driver and as many connections; where the ledger groups its
+commits, the bare writer does so in the same way. Both take turns in short slices of the same run, because a shared disk
+is not steady. The second table times what must not depend on the length of the history.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Is every safeguard of the ledger needed, and would a test notice its loss? ``python -m tests.ledger.mutations``, or in
-parts: ``--part 1/3``, ``--part 2/3``, ``--part 3/3`` (the control is run with the first).
+"""Is every safeguard of the ledger needed, and would a test notice its loss? ``python -m tests.ledger.mutations``, or
+in parts: ``--part 1/3``, ``--part 2/3``, ``--part 3/3`` (the control is run with the first).
 
 Each mutant is a copy of the sources with one safeguard taken out. The tests run against the copy and must fail; against
 an unchanged copy they must pass.
@@ -27,7 +27,7 @@ TESTS = tuple(
     f"tests/ledger/test_{name}.py"
     for name in (
         "amounts", "decide", "files", "forged", "grouped", "ledger", "nested", "old_ledgers", "once", "quotas",
-        "remembered", "runs", "safeguards", "server", "ways",
+        "remembered", "renyi_periods", "runs", "safeguards", "server", "ways",
     )
 )  # fmt: skip
 

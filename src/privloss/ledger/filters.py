@@ -164,7 +164,9 @@ class Filter:
         leaves of the target; so the target is guaranteed whichever orders are held, as long as there is one. Where
         *some* order is enough each has its share of delta, and every such budget has all orders.
         """
-        return self.beneath(budget) if group and self.rule != SOME and not self.caps.keys() <= budget.caps.keys() else self
+        return (
+            self.beneath(budget) if group and self.rule != SOME and not self.caps.keys() <= budget.caps.keys() else self
+        )
 
     def also(self, period: Filter | None) -> Filter:
         """The components that are charged under a budget and under that of each period."""

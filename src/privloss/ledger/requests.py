@@ -107,11 +107,13 @@ def asked(
 
 
 def _all_text(*parts: Any) -> bool:
-    return all([part is None or isinstance(part, str) for part in parts])
+    return all(part is None or isinstance(part, str) for part in parts)
 
 
 @functools.lru_cache(maxsize=1024)
-def _typed(dataset: str, cost: str | None, cost_delta: str | None, blocks: str | None, analyst: str) -> tuple[Request, str]:
+def _typed(
+    dataset: str, cost: str | None, cost_delta: str | None, blocks: str | None, analyst: str
+) -> tuple[Request, str]:
     found = Request.of(dataset, None, cost, cost_delta, blocks)
     return found, found.digest(analyst)
 

@@ -55,7 +55,7 @@ RULES = (
     Mutant(
         "rules: names as they are written",
         "names.py",
-        'return " ".join(unicodedata.normalize("NFKC", text).casefold().split())',
+        'before, found = found, " ".join(unicodedata.normalize("NFKC", found).casefold().split())',
         "return text",
         "another_spelling",
     ),
@@ -90,8 +90,8 @@ RULES = (
     Mutant(
         "rules: quotas above the cap",
         "decide.py",
-        "if any(size > above.caps",
-        "if False and any(size > above.caps",
+        "if budget.cap > above.cap or any(",
+        "if False and any(",
         "change_after_spends",
     ),
     Mutant(
@@ -158,7 +158,7 @@ RULES = (
     Mutant(
         "rules: other currencies",
         "decide.py",
-        "set(command.charges[account.name]) == set(account.filter.caps)",
+        "set(command.charges[account.name]) == set(account.priced.caps)",
         "True",
         "refusals or currency",
     ),

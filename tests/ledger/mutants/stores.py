@@ -33,7 +33,9 @@ STORES = (
         "sqlite: no CHECK of a cap's length", _SQLITE, " OR length(cap_units) = 60", " OR TRUE", "itself_holds_the_cap"
     ),
     Mutant("sqlite: events can be changed", _SQLITE, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
-    Mutant("sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON dataset", "keeps_events"),
+    Mutant(
+        "sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON dataset", "keeps_events"
+    ),
     Mutant(
         "sqlite: events can be replaced",
         _SQLITE,

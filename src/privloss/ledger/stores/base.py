@@ -135,4 +135,3 @@ class Store(Writing, ABC):
         """The end of every chain, as the tables have it."""
         rows = self.execute(cursor, "SELECT name, seq, head FROM dataset").fetchall()
         return {row[0]: (row[1], row[2]) for row in rows if row[1] > 0}
-

@@ -19,7 +19,9 @@ _SOONEST = (
     "SELECT 'soonest', name, {lease}, '', '', '', '', '', '' FROM (SELECT name, (SELECT min(lease) FROM open_lease "
     "WHERE dataset = name) AS lease FROM dataset WHERE name IN ({names})) AS soonest WHERE lease IS NOT NULL"
 )
-_LATE = "SELECT DISTINCT key, lease FROM open_lease WHERE dataset IN ({names}) AND lease < ? ORDER BY lease LIMIT {most}"
+_LATE = (
+    "SELECT DISTINCT key, lease FROM open_lease WHERE dataset IN ({names}) AND lease < ? ORDER BY lease LIMIT {most}"
+)
 _LONG_AGO = float("-inf")
 
 
@@ -104,7 +106,8 @@ class Loading:
     ) -> list[Any]:
         """Accounts, keys, balances, when the next lease ends, and the time, in one question: rows that say what they
         are, accounts first."""
-        parts, values = [], []
+        parts: list[str] = []
+        values: list[Any] = []
         if accounts:
             number, frozen = self.text("seq"), self.text("frozen")
             parts.append(f"{_ACCOUNTS.format(frozen=frozen, seq=number)} WHERE name IN ({marks(accounts)})")

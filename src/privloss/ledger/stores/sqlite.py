@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privloss.ledger.commands import Freeze, Note
-from privloss.ledger.commands import Command
+from privloss.ledger.commands import Command, Freeze, Note
 from privloss.ledger.stores.base import INSERT_EVENT, Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool

@@ -78,7 +78,9 @@ class Writing(Loading):
 
     def _balance_changes(self, held: Loaded, name: str) -> Iterator[Change]:
         account = held.state.accounts.get(name)
-        for owner, component in sorted(account.moved) if account is not None else ():
+        if account is None:
+            return
+        for owner, component in sorted(account.moved):
             place = (name, owner, component)
             balance = account.balances.get((owner, component))
             if balance is None:
