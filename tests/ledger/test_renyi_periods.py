@@ -87,3 +87,19 @@ def test_a_period_above_the_budget_is_refused(place: str) -> None:
     ledger = made(place, Clock())
     with pytest.raises(pl.RefusedError, match="quota-above-cap"):
         ledger.set_budget("d", currency="rdp", cap="4", delta="1e-6", every="year")
+
+
+def test_a_renyi_quota_that_grows_has_counted_at_every_order(place: str) -> None:
+    """A small quota holds at few orders; what was spent under it counts at those that a larger one has as well."""
+    ledger = pl.Ledger.create(place)
+    ledger.add_dataset("d", adjacency="add-remove")
+    ledger.set_budget("d", currency="rdp", cap="3", delta="1e-6")
+    ledger.set_budget("d", currency="rdp", cap="1", delta="1e-6", analyst="ann")
+    with ledger.spend("d", STEP, key="k", analyst="ann"):
+        pass
+    small = ledger.status("d")["analysts"]["ann"]
+    assert any("cap" not in part for part in small.values())
+    ledger.set_budget("d", currency="rdp", cap="3", delta="1e-6", analyst="ann")
+    large = ledger.status("d")["analysts"]["ann"]
+    assert all("cap" in part and part["spent"] != "0" for part in large.values())
+    assert ledger.verify().clean

@@ -102,7 +102,7 @@ RULES = (
         "fixed or refusals",
     ),
     Mutant("rules: quotas that hold at no order", "decide.py", "if not budget.caps:", "if False:", "renyi"),
-    Mutant("rules: orders without a cap not counted", "state.py", _COUNTED, _UNCOUNTED, "renyi"),
+    Mutant("rules: orders without a cap not counted", "state.py", _COUNTED, _UNCOUNTED, "renyi_quota"),
     Mutant(
         "rules: charges without the groups above",
         "decide.py",
