@@ -209,7 +209,7 @@ RULES = (
         "amounts.py",
         "return max(found, Fraction(1, 2**bits)) if",
         "return found if",
-        "one_unit",
+        "least_one_unit",
     ),
     Mutant("amounts: any length", "amounts.py", "if len(text) > longest:", "if False:", "longer_texts"),
 )

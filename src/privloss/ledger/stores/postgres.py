@@ -122,10 +122,16 @@ class PostgresStore(Store):
         if seen is None or any(command.moves or not command.claims for command in commands):
             return None
         known, ahead = seen
-        return self._free(commands, clock or (lambda: time.monotonic() + ahead), known, new_keys=True)
+        now = clock or (lambda: time.monotonic() + ahead)
+        return self._free(commands, now, known, new_keys=True, guessed=clock is None)
 
     def _free(
-        self, commands: Sequence[Command], clock: Clock | None, known: Loaded, new_keys: bool = False
+        self,
+        commands: Sequence[Command],
+        clock: Clock | None,
+        known: Loaded,
+        new_keys: bool = False,
+        guessed: bool = False,
     ) -> list[Outcome] | None:
         """Commands on one dataset without holding it: read, decide, and write in one statement that takes effect only
         if the dataset's chain still ends where it did. None where that is not the way: leases have ended, or several
@@ -153,7 +159,7 @@ class PostgresStore(Store):
                     self.boundary(statement)
                 self.boundary("COMMIT")
                 sent.append(True)
-                done = self._written(connection, changes, before, held.now if new_keys and clock is None else None)
+                done = self._written(connection, changes, before, held.now if guessed else None)
             self.boundary("done")
         if not done:
             raise Conflict(f"db = {self.shown!r}: another client has changed {next(iter(names))!r} first.")
