@@ -97,11 +97,7 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
     account = state.accounts.get(command.account)
     if account is None:
         return _unknown(command.account)
-    budget, is_quota = command.budget, command.analyst != EVERYONE
-    if is_quota and account.filter is not None:
-        budget = budget.beneath(account.filter)
-    elif command.every is not None and account.filter is not None:
-        budget = budget.each_period(account.filter, account.group)
+    budget, is_quota = _beneath(account, command), command.analyst != EVERYONE
     known = account.recurring if command.every is not None else account.budget_of(command.analyst)
     if known == budget and command.every in (None, account.every):
         return []
@@ -117,6 +113,15 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
             return Refused(Refusal.CURRENCY, f"group {name!r} above it is budgeted in other components ({above.name})")
     event = {"kind": "budget", "dataset": account.name, "analyst": command.analyst, "budget": command.budget.to_dict()}
     return [event if command.every is None else {**event, "every": command.every}]
+
+
+def _beneath(account: Account, command: SetBudget) -> Filter:
+    """What a quota or a period's cap is beneath the account's budget."""
+    if account.filter is None:
+        return command.budget
+    if command.analyst != EVERYONE:
+        return command.budget.beneath(account.filter)
+    return command.budget.each_period(account.filter, account.group) if command.every is not None else command.budget
 
 
 def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | None:
