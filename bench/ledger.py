@@ -1,9 +1,10 @@
 """How fast the ledger is, against a bare writer: ``python -m bench.ledger [--seconds S] [--directory D] [--events N]``.
 
 The bare writer does the least that could be called accounting: `UPDATE ... SET left = left - x WHERE left >= x` and one
-INSERT, durable before it is answered, through the same driver and as many connections. Both take turns in short slices
-of the same run, because a shared disk is not steady. The second table times what must not depend on the length of the
-history.
+INSERT of a text as long as the event that the ledger writes, durable before it is answered (one commit each, or for
+each group, with the same settings), through the same driver and as many connections; where the ledger groups its
+commits, the bare writer does so in the same way. Both take turns in short slices of the same run, because a shared disk
+is not steady. The second table times what must not depend on the length of the history.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import queue
 import resource
 import sqlite3
 import statistics
@@ -20,10 +20,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, cast
 
 from tests.ledger.postgres import Server
 
@@ -31,6 +31,7 @@ from privloss.ledger import maintenance
 from privloss.ledger.commands import Command, Move, Reserve
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.state import COMMITTED, STARTED
+from privloss.ledger.stores.grouped import GroupedStore
 
 COST = "1e-6"
 SLICES, BATCH = 4, 400
@@ -81,10 +82,11 @@ def reserving(ledger: Ledger, datasets: int) -> Ask:
 
 _TABLES = (
     "CREATE TABLE bare (name INTEGER PRIMARY KEY, rest REAL NOT NULL)",
-    "CREATE TABLE bare_log (key TEXT PRIMARY KEY, name INTEGER NOT NULL, cost REAL NOT NULL)",
+    "CREATE TABLE bare_log (key TEXT PRIMARY KEY, name INTEGER NOT NULL, cost REAL NOT NULL, body TEXT NOT NULL)",
 )
 _UPDATE = "UPDATE bare SET rest = rest - 1e-6 WHERE name = ? AND rest >= 1e-6"
-_INSERT = "INSERT INTO bare_log VALUES (?, ?, 1e-6)"
+_INSERT = "INSERT INTO bare_log VALUES (?, ?, 1e-6, ?)"
+_BODY = "x" * 415  # the length of an event of `reserving` with its two hashes
 
 
 def bare_sqlite(path: Path) -> tuple[sqlite3.Connection, Callable[[int, int], None]]:
@@ -97,7 +99,7 @@ def bare_sqlite(path: Path) -> tuple[sqlite3.Connection, Callable[[int, int], No
 
     def write(who: int, number: int) -> None:
         raw.execute(_UPDATE, (who,))
-        raw.execute(_INSERT, (f"key {number}", who))
+        raw.execute(_INSERT, (f"key {number}", who, _BODY))
 
     return raw, write
 
@@ -113,31 +115,24 @@ def bare_single(path: Path) -> Ask:
     return ask
 
 
+class _Bare:
+    """One commit for all that wait, handed over in the way of `GroupedStore`."""
+
+    def __init__(self, path: Path) -> None:
+        self.raw, self.write = bare_sqlite(path)
+
+    def run_all(self, commands: Sequence[tuple[int, int]], clock: object) -> Sequence[tuple[int, int]]:
+        self.raw.execute("BEGIN IMMEDIATE")
+        for who, number in commands:
+            self.write(who, number)
+        self.raw.execute("COMMIT")
+        return commands
+
+
 def bare_grouped(path: Path) -> Ask:
-    """One writer for all threads; one commit for all that wait."""
-    raw, write = bare_sqlite(path)
-    waiting: queue.SimpleQueue[tuple[int, int, Future[None]]] = queue.SimpleQueue()
-
-    def work() -> None:
-        while True:
-            group = [waiting.get()]
-            while len(group) < 128 and not waiting.empty():
-                group.append(waiting.get())
-            raw.execute("BEGIN IMMEDIATE")
-            for who, number, _ in group:
-                write(who, number)
-            raw.execute("COMMIT")
-            for _, _, answer in group:
-                answer.set_result(None)
-
-    threading.Thread(target=work, daemon=True).start()
-
-    def ask(who: int, number: int) -> None:
-        answer: Future[None] = Future()
-        waiting.put((who, number, answer))
-        answer.result()
-
-    return ask
+    """One writer for all threads: the ledger's own, around a bare store."""
+    group: Any = GroupedStore(cast(Any, _Bare(path)))
+    return lambda who, number: group.run((who, number))
 
 
 def bare_postgres(url: str, clients: int) -> Ask:
@@ -155,7 +150,7 @@ def bare_postgres(url: str, clients: int) -> Ask:
         connection = connections[who]
         with connection.transaction():
             connection.execute(update, (who,))
-            connection.execute(insert, (f"key {number}", who))
+            connection.execute(insert, (f"key {number}", who, _BODY))
 
     return ask
 
@@ -173,7 +168,7 @@ def throughput(home: Path, server: Server, seconds: float) -> list[tuple[str, fl
         url = server.fresh(f"bench{clients}")
         ledger = made(url, clients)
         found = compared(reserving(ledger, clients), bare_postgres(url, clients), clients, seconds)
-        rows.append((f"PostgreSQL, {clients} clients, {clients} datasets", *found))
+        rows.append((f"PostgreSQL, {clients} client{'s' * (clients > 1)}, as many datasets", *found))
         ledger.close()
     return rows
 

@@ -123,3 +123,9 @@ def test_large_caps(place: str, currency: str, delta: str | None) -> None:
     made.set_budget("most", currency=currency, cap="1000000", delta=delta)
     made.reserve("most", cost="1000000", key="all")
     assert Fraction(made.status("most")["remaining"]) == 0
+
+
+def test_a_positive_delta_is_at_least_one_unit() -> None:
+    """A delta keeps thirty places, of which the last lie below a unit."""
+    assert cost("cost-delta", "1e-25", DELTA_BITS) == Fraction(1, 2**62)
+    assert cost("cost-delta", "1e-18", DELTA_BITS) == Fraction(1, 10**18)

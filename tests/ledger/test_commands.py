@@ -398,3 +398,20 @@ def test_long_work_says_how_far_it_is(hospital: Any, place: str, tmp_path: Path)
     maintenance.backup(ledger, tmp_path / "b.jsonl", step)
     maintenance.restore(tmp_path / "b.jsonl", Ledger.create(str(tmp_path / "new.db")), step)
     assert seen == [(0, events), (0, events), (0, 0), (0, events)]
+
+
+def test_a_budget_at_some_order(run: Any) -> None:
+    """`--filter` of the command line: what it may be, and what it then promises."""
+    run("init")
+    run("dataset", "add", "d", "--adjacency", "add-remove")
+    asked = ("budget", "set", "d", "--currency", "rdp", "--cap", "3", "--delta", "1e-6")
+    code, found, _ = run(*asked, "--filter", "some", "--json")
+    assert code == 0
+    assert len(found["caps"]) == 19
+    assert found["caps"]["order 1.25"] == "0"
+    status = run("status", "d", "--json")[1]
+    assert status["filter"].startswith("at some order of the budget")
+    assert status["guarantee"] == {"epsilon": "3", "delta": "0.000001"}
+    assert "some order" in run("status", "d")[1]
+    assert run("budget", "set", "d", "--currency", "pure", "--cap", "3", "--filter", "some")[0] == 2
+    assert run(*asked, "--filter", "any")[0] == 2

@@ -176,7 +176,7 @@ def _again_in_one(rows: Rows) -> Rows:
         (_without("e", "b", "started"), "stands in some of its chains only (not in 'e')"),
         (_without("g", "b", "reserved"), ""),
         (_swapped, "which it does not concern"),
-        (_late_in_one, ""),
+        (_late_in_one, "stands before an event that began earlier"),
         (_again_in_one, ""),
         (_twice, "key 'c' is reserved, but it was known"),
         (lambda rows: [row for row in rows if row[0] != "e"], "(not in 'e')"),
@@ -235,6 +235,17 @@ def test_a_signed_head_sees_a_history_that_was_rewritten_lawfully(file: Path) ->
     made = Ledger(str(file))
     assert made.verify().clean
     assert check_head(made.store, head, b"secret") == ["event 5 of 's', which the head has seen, is another one"]
+
+
+def test_a_signed_head_whose_ends_were_edited(file: Path) -> None:
+    """The signature is over their hash: ends moved to where a rewritten history has them are not those."""
+    made = Ledger(str(file))
+    head = signed_head(made.verify(), b"secret")
+    assert check_head(made.store, head, b"secret") == []
+    name, (seq, link) = next(iter(head["ends"].items()))
+    for end in ([seq - 1, link], [0, link], [seq, "0" * 64]):
+        edited_head = {**head, "ends": {**head["ends"], name: end}}
+        assert check_head(made.store, edited_head, b"secret") == ["the ends of the head are not those that were signed"]
 
 
 def test_forged_backups_are_not_restored(file: Path, tmp_path: Path) -> None:

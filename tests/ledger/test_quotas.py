@@ -171,3 +171,26 @@ def test_quotas_of_older_ledgers_hold_for_every_spelling(tmp_path: Path) -> None
     refused = step(state, Reserve("b", "b", tenth, None, "ann", 1.0), 0.0)[1]
     assert refused is not None
     assert refused.reason.code == "quota-exceeded"
+
+
+@pytest.mark.parametrize("spelled", ["a\u00df\u0301", "\u03aa\u0301", "\u0130\u0327", "\u1e9e\u0327x"])
+def test_names_are_normal_once_and_for_all(place: str, spelled: str) -> None:
+    """Letters that lose their case as two, with an accent: normalised again they were others, so that their quotas let
+    nobody in, and `verify` accused a ledger in order."""
+    assert normal(normal(spelled)) == normal(spelled)
+    ledger = Ledger.create(place)
+    ledger.add_dataset("d", adjacency="add-remove")
+    ledger.set_budget("d", currency="pure", cap="1")
+    ledger.reserve("d", cost="0.1", key="before", analyst=spelled)
+    ledger.set_budget("d", currency="pure", cap="0.5", analyst=spelled)
+    ledger.reserve("d", cost="0.4", key="within", analyst=spelled)
+    with pytest.raises(RefusedError, match="quota-exceeded"):
+        ledger.reserve("d", cost="0.1", key="above", analyst=normal(spelled))
+    assert ledger.verify().problems == ()
+
+
+def test_every_letter_is_normal_once() -> None:
+    letters = (chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    spelled = [letter + mark for letter in letters if letter.casefold() != letter for mark in ("", "\u0301", "\u0327")]
+    assert len(spelled) > 4000
+    assert [each for each in spelled if normal(normal(each)) != normal(each)] == []

@@ -86,7 +86,7 @@ def budget_set(
     currency: Annotated[str, typer.Option("--currency", help="pure, approx, zcdp, rdp or gdp.")],
     cap: Annotated[str, typer.Option("--cap", help="The cap; for rdp the target epsilon.")],
     delta: Annotated[str | None, typer.Option("--delta", help="The delta of the guarantee.")] = None,
-    rule: Annotated[str | None, typer.Option("--filter", help="For approx: basic or advanced.")] = None,
+    rule: Annotated[str | None, typer.Option("--filter", help="approx: basic or advanced; rdp: every or some.")] = None,
     analyst: Annotated[str, typer.Option("--analyst", help="A quota for this analyst; may change later.")] = "",
     every: Annotated[str | None, typer.Option("--every", help=f"A cap for each {_PERIODS}.")] = None,
     reason: Reason = "",

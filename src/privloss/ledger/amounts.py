@@ -64,6 +64,12 @@ def _parsed(text: str) -> Fraction:
     return found
 
 
+@functools.lru_cache(maxsize=4096)
+def exact(text: str) -> Fraction:
+    """An amount as a ledger has written it."""
+    return Fraction(text)
+
+
 def kept(value: Fraction, bits: int) -> bool:
     """Whether an amount is kept exactly: a short decimal, or a fraction with a small denominator."""
     places = _DELTA_PLACES if bits == DELTA_BITS else _PLACES

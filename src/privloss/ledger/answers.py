@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -33,12 +33,21 @@ class Reservation:
 
     key: str
     state: str
-    charged: dict[str, dict[str, str]]
-    remaining: dict[str, dict[str, str]]
+    outcome: Outcome = field(repr=False)
 
     @classmethod
     def of(cls, key: str, outcome: Outcome) -> Reservation:
-        return cls(key, outcome.state or "", charges_to_json(outcome.charges), _shown(outcome.remaining))
+        return cls(key, outcome.state or "", outcome)
+
+    @property
+    def charged(self) -> dict[str, dict[str, str]]:
+        """What each account was charged, by component."""
+        return charges_to_json(self.outcome.charges)
+
+    @property
+    def remaining(self) -> dict[str, dict[str, str]]:
+        """What is left of each account's budget."""
+        return _shown(self.outcome.remaining)
 
 
 def accepted(outcome: Outcome) -> Outcome:

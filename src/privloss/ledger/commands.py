@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -28,8 +29,13 @@ class Note:
     reason: str = ""
     labels: dict[str, str] = field(default_factory=dict)
 
+    @functools.cached_property
     def said(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if value}
+        parts = {"actor": self.actor, "reason": self.reason, "labels": self.labels}
+        return {name: value for name, value in parts.items() if value}
+
+
+_NOTHING = Note()
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,8 @@ class Command:
     @property
     def said(self) -> dict[str, Any]:
         """What its events say of who asked, and why."""
-        note: Note = getattr(self, "note", Note())
-        return note.said()
+        note: Note = getattr(self, "note", _NOTHING)
+        return note.said
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -147,8 +153,13 @@ class Reserve(Command):
 
     @property
     def asked(self) -> dict[str, Any]:
-        charges = charges_to_json(self.charges)
-        return {"asked": "reserve", "key": self.key, "analyst": self.analyst, "charges": charges, "label": self.label}
+        asked = {"asked": "reserve", "key": self.key, "analyst": self.analyst}
+        return {**asked, "charges": self.shown, "label": self.label}
+
+    @functools.cached_property
+    def shown(self) -> dict[str, dict[str, str]]:
+        """The charges as an event has them."""
+        return charges_to_json(self.charges)
 
     @property
     def accounts(self) -> Collection[str]:

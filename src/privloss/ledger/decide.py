@@ -28,7 +28,6 @@ from privloss.ledger.state import (
     Event,
     State,
     apply,
-    charges_to_json,
 )
 
 Decision = list[Event] | Refused
@@ -98,9 +97,7 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
     account = state.accounts.get(command.account)
     if account is None:
         return _unknown(command.account)
-    budget, is_quota = command.budget, command.analyst != EVERYONE
-    if is_quota and account.filter is not None:
-        budget = budget.beneath(account.filter)
+    budget, is_quota = _beneath(account, command), command.analyst != EVERYONE
     known = account.recurring if command.every is not None else account.budget_of(command.analyst)
     if known == budget and command.every in (None, account.every):
         return []
@@ -111,24 +108,33 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
         if name not in state.accounts:
             return Refused(Refusal.STALE, "the groups above it have changed; ask again")
         above = state.accounts[name].filter
-        if not is_quota and above is not None and not set(above.caps) <= set(budget.caps):
+        whole = not is_quota and command.every is None
+        if whole and above is not None and not set(above.caps) <= set(budget.caps):
             return Refused(Refusal.CURRENCY, f"group {name!r} above it is budgeted in other components ({above.name})")
     event = {"kind": "budget", "dataset": account.name, "analyst": command.analyst, "budget": command.budget.to_dict()}
     return [event if command.every is None else {**event, "every": command.every}]
+
+
+def _beneath(account: Account, command: SetBudget) -> Filter:
+    """What a quota or a period's cap is beneath the account's budget."""
+    if account.filter is None:
+        return command.budget
+    if command.analyst != EVERYONE:
+        return command.budget.beneath(account.filter)
+    return command.budget.each_period(account.filter, account.group) if command.every is not None else command.budget
 
 
 def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | None:
     """Quotas and periods lie beneath a budget, in its currency. Quotas may change as long as what was spent fits them;
     the others are filters, whose caps are fixed before the first spend."""
     beneath = command.analyst != EVERYONE or command.every is not None
-    refused = _unfit_beneath(account, budget) if beneath else None
+    refused = _unfit_beneath(account, budget, command.every is not None) if beneath else None
     if refused is not None:
         return refused
     if command.every is not None and account.blocks:
         return Refused(Refusal.BLOCKS, f"the blocks of {account.name!r} have budgets of their own; it has no periods")
     if command.analyst != EVERYONE:
-        spent = account.totals(command.analyst)
-        if budget.shortfall({part: spent.get(part, ZERO) for part in budget.caps}):
+        if budget.shortfall({part: account.spent(command.analyst, part) for part in budget.caps}):
             return Refused(Refusal.BUDGET_FIXED, f"{command.analyst!r} has spent more than that already")
         return None
     if account.used or (command.every is None and (account.quotas or account.recurring)):
@@ -137,17 +143,18 @@ def _unfit(account: Account, command: SetBudget, budget: Filter) -> Refused | No
     return None
 
 
-def _unfit_beneath(account: Account, budget: Filter) -> Refused | None:
+def _unfit_beneath(account: Account, budget: Filter, period: bool) -> Refused | None:
     """What lies beneath a budget is in its currency, and no larger."""
     above = account.filter
     if above is None:
         return Refused(Refusal.NO_BUDGET, f"dataset {account.name!r} has no budget; set that first")
-    if not set(budget.caps) <= set(above.caps) or budget.name != above.name:
+    counted = above.also(budget) if period and not account.group else above
+    if not set(budget.caps) <= set(counted.caps) or budget.name != above.name:
         return Refused(Refusal.CURRENCY, f"dataset {account.name!r} is budgeted in {above.name}")
     if not budget.caps:  # Renyi DP: it would hold nowhere
-        text = f"so small a quota has no room at the orders of the budget of {account.name!r}"
+        text = f"so small a cap has no room at the orders of the budget of {account.name!r}"
         return Refused(Refusal.CURRENCY, f"{text} ({', '.join(above.caps)})")
-    if any(size > above.caps[part] for part, size in budget.caps.items()):
+    if budget.cap > above.cap or any(size > above.caps.get(part, size) for part, size in budget.caps.items()):
         return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
     return None
 
@@ -173,7 +180,7 @@ def _reserve(command: Reserve, state: State, now: float) -> Decision:
         return refused
     event = {
         "kind": "reserved", "key": command.key, "request": command.request, "analyst": command.analyst,
-        "lease": now + command.lease, "charges": charges_to_json(command.charges), "datasets": sorted(asked),
+        "lease": now + command.lease, "charges": command.shown, "datasets": sorted(asked),
         "on": {account.name: list(command.owners(account, now)) for account in accounts},
         "accounts": sorted(command.charges),
     }  # fmt: skip
@@ -255,7 +262,7 @@ def _no_budget(account: Account, command: Reserve) -> Refused | None:
 
 
 def _currency(account: Account, command: Reserve) -> Refused | None:
-    if account.filter is not None and set(command.charges[account.name]) == set(account.filter.caps):
+    if account.priced is not None and set(command.charges[account.name]) == set(account.priced.caps):
         return None
     return Refused(Refusal.CURRENCY, f"the charge is not in the currency of dataset {account.name!r}")
 
@@ -267,12 +274,11 @@ def exceeded(account: Account, command: Reserve, now: float) -> Iterator[Refused
         budget = account.budget_of(owner)
         if budget is None:
             continue
-        spent = account.totals(owner)
-        short = budget.shortfall({part: spent.get(part, ZERO) + parts[part] for part in budget.caps})
+        short = budget.shortfall({part: account.spent(owner, part) + parts[part] for part in budget.caps})
         if short:
             reason, whose = _whose(account, owner, command)
             shown = {part: show(amount) for part, amount in short.items()}
-            yield Refused(reason, f"{whose} would be exceeded", charges_to_json(command.charges), shown)
+            yield Refused(reason, f"{whose} would be exceeded", command.shown, shown)
 
 
 def _whose(account: Account, owner: str, command: Reserve) -> tuple[Refusal, str]:

@@ -155,6 +155,24 @@ class Filter:
         room = {f"order {order}": size for order, size in _rooms(self.cap, self.delta).items() if size > 0}
         return replace(self, caps={part: room[part] for part in budget.caps if part in room})
 
+    def each_period(self, budget: Filter, group: bool) -> Filter:
+        """The same as the cap of each period beneath a budget. In Renyi DP a period's best orders are larger ones; a
+        dataset's plans are charged at these too (`also`). A group takes what its datasets are charged, at orders of its
+        own budget: its periods hold at those that leave room, unless they have no others.
+
+        A Renyi filter holds at any order (Feldman, Zrnic 2021), and the cap at each one is what that order's conversion
+        leaves of the target; so the target is guaranteed whichever orders are held, as long as there is one. Where
+        *some* order is enough each has its share of delta, and every such budget has all orders.
+        """
+        return (
+            self.beneath(budget) if group and self.rule != SOME and not self.caps.keys() <= budget.caps.keys() else self
+        )
+
+    def also(self, period: Filter | None) -> Filter:
+        """The components that are charged under a budget and under that of each period."""
+        more = {} if period is None or self.currency != "rdp" else period.caps
+        return self if more.keys() <= self.caps.keys() else replace(self, caps={**more, **self.caps})
+
     def limit(self, component: str) -> Fraction | None:
         """The cap that the total of a component never exceeds; none where one of several components is enough."""
         return None if self.rule == SOME else self.caps.get(component)

@@ -34,8 +34,8 @@ from privloss.ledger.commands import AddAccount, Command, Freeze, Move, Note, Re
 from privloss.ledger.decide import Refusal, Refused, decide
 from privloss.ledger.filters import Filter
 from privloss.ledger.odometers import Reading, odometer
-from privloss.ledger.requests import Request, settings
-from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, State, run_hash
+from privloss.ledger.requests import Request, asked, settings
+from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, Charges, State, run_hash
 from privloss.ledger.stores.address import open_store
 from privloss.ledger.stores.base import LostReply, Outcome, Store
 from privloss.ledger.verify import Audit, export, verify
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 LEASE = 3600.0  # seconds
 ACTOR = "PRIVLOSS_ACTOR"  # the environment variable that says who acts
 _SEEN_BEFORE = (Refusal.STALE, Refusal.UNKNOWN_DATASET, Refusal.BLOCKS, Refusal.NO_BUDGET, Refusal.CURRENCY)
+_MOST_PRICES = 1000
 _Result = TypeVar("_Result")
+_Priced = tuple[Charges, dict[str, tuple[str, ...]], tuple[str, ...]]
 
 
 class Ledger:
@@ -75,6 +77,8 @@ class Ledger:
         # settings as they were last seen; every command checks them again. Replaced, never changed: a lock might be
         # held for ever in a forked child
         self._known: dict[str, Account] = {}
+        self._prices: dict[Request, _Priced] = {}  # of typed costs, for these settings
+        self._nothing_said = Note(self.actor)
 
     @classmethod
     def create(
@@ -175,17 +179,17 @@ class Ledger:
         blocks: Any = None,
     ) -> dict[str, Any]:
         """What a request would be charged, what would remain, and whether it would be accepted; spends nothing."""
-        asked = Request.of(datasets, plan, cost, cost_delta, blocks)
+        request = Request.of(datasets, plan, cost, cost_delta, blocks)
         owner = analyst if analyst == EVERYONE else names.person("analyst", analyst)
-        found = settings(self.store, asked.datasets)
-        for name in asked.datasets:
+        found = settings(self.store, request.datasets)
+        for name in request.datasets:
             if name not in found.accounts:
                 raise InvalidInput(f"dataset = {name!r}: is not in this ledger.")
             if found.accounts[name].filter is None:
                 raise InvalidInput(f"dataset = {name!r}: has no budget; set one with: privloss ledger budget set")
-        charges = asked.charges(found)
-        blocks_read = asked.block_names(found)
-        command = Reserve("", "", charges, asked.adjacency, owner, LEASE, asked.datasets, blocks_read)
+        charges = request.charges(found)
+        blocks_read = request.block_names(found)
+        command = Reserve("", "", charges, request.adjacency, owner, LEASE, request.datasets, blocks_read)
         with self.store.reading() as cursor:
             state = State({name: self._whole(cursor, name) for name in charges})
         decision = decide(state, command, self.now())
@@ -215,31 +219,16 @@ class Ledger:
         owner = analyst if analyst == EVERYONE else names.person("analyst", analyst)
         seconds = check.number("lease", lease, low=0, high=1e9, above=True)
         note = self._note(reason, labels)
-        asked = Request.of(datasets, plan, cost, cost_delta, blocks)
-        digest, text = asked.digest(owner), names.note("label", label)
+        request, digest = asked(datasets, plan, cost, cost_delta, blocks, owner)
+        text = names.note("label", label)
         for _ in range(2):  # priced for settings seen before; if they have changed, once more
-            found = self._settings(asked.datasets)
-            charges, read = asked.charges(found), asked.block_names(found)
-            every = tuple({e for each in charges if each in found.accounts and (e := found.accounts[each].every)})
-            plan_body, datasets_named = asked.body, asked.datasets
-            command = Reserve(
-                name,
-                digest,
-                charges,
-                asked.adjacency,
-                owner,
-                seconds,
-                datasets_named,
-                read,
-                every,
-                plan_body,
-                text,
-                note,
-            )
+            charges, read, every = self._priced(request)
+            what = name, digest, charges, request.adjacency, owner, seconds, request.datasets, read, every
+            command = Reserve(*what, request.body, text, note)
             outcome = self._tried(command)
             if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:
                 break
-            self._known = {}
+            self._known, self._prices = {}, {}
         return Reservation.of(name, accepted(outcome))
 
     def start(self, key: str, lease: float | None = None, *, token: str | None = None, reason: str = "") -> Reservation:
@@ -352,6 +341,8 @@ class Ledger:
     # -- inside --
 
     def _note(self, reason: str, labels: Mapping[str, str] | None) -> Note:
+        if reason == "" and labels is None:
+            return self._nothing_said
         return Note(self.actor, names.note("reason", reason), names.labels(labels))
 
     def _tried(self, command: Command) -> Outcome:
@@ -363,6 +354,20 @@ class Ledger:
 
     def _run(self, command: Command) -> Outcome:
         return accepted(self._tried(command))
+
+    def _priced(self, request: Request) -> _Priced:
+        """What a request is charged, by the settings seen before: charges, blocks, periods of its accounts."""
+        prices = self._prices
+        known = prices.get(request) if request.typed else None
+        if known is not None:
+            return known
+        found = self._settings(request.datasets)
+        charges = request.charges(found)
+        every = tuple({e for each in charges if each in found.accounts and (e := found.accounts[each].every)})
+        priced = charges, request.block_names(found), every
+        if request.typed and len(prices) < _MOST_PRICES and all(name in found.accounts for name in request.datasets):
+            prices[request] = priced
+        return priced
 
     def _settings(self, wanted: Sequence[str]) -> State:
         """Settings of accounts and of the groups above them, as they were last seen."""

@@ -94,7 +94,7 @@ def restore(path: str | Path, ledger: Ledger, step: Step | None = None) -> int:
         _settle(ledger, cursor, replay, now)
         note = Note(ledger.actor, f"restored from a backup of {replay.events} events")
         held = Loaded(now, State(), {LEDGER: store.ends(cursor).get(LEDGER, (0, GENESIS))})
-        store.write(cursor, held, [{"kind": "restored", "events": replay.events, "at": now, **note.said()}])
+        store.write(cursor, held, [{"kind": "restored", "events": replay.events, "at": now, **note.said}])
     return replay.events
 
 

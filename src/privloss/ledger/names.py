@@ -27,7 +27,12 @@ def name(what: str, value: Any) -> str:
 
 
 def normal(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Once more is the same: what losing its case has taken apart is put together again (a sharp s with an accent)."""
+    found = text
+    while True:
+        before, found = found, " ".join(unicodedata.normalize("NFKC", found).casefold().split())
+        if found == before:
+            return found
 
 
 def person(what: str, value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class Request:
         return cls(checked, _plan(plan), cost, cost_delta, blocks)
 
     @property
+    def typed(self) -> bool:
+        """Whether it is all text, so that the same request can be recognised."""
+        return self.plan is None and _all_text(self.cost, self.cost_delta, self.blocks)
+
+    @property
     def adjacency(self) -> str | None:
         return None if self.plan is None else self.plan.adjacency
 
@@ -80,7 +86,7 @@ class Request:
         found: Charges = {}
         for each in self.datasets:
             account = state.accounts.get(each)
-            budget = None if account is None else account.filter
+            budget = None if account is None else account.priced
             if budget is None:
                 found[each] = {}
             elif self.plan is None:
@@ -88,6 +94,28 @@ class Request:
             else:
                 found[each] = price(self.plan, budget, self.cost_delta)
         return with_groups(found, state)
+
+
+def asked(
+    datasets: str | Sequence[str], plan: Questions | None, cost: Any, cost_delta: Any, blocks: Any, analyst: str
+) -> tuple[Request, str]:
+    """A request, and its digest; the same typed request comes again and again."""
+    if plan is None and isinstance(datasets, str) and _all_text(cost, cost_delta, blocks):
+        return _typed(datasets, cost, cost_delta, blocks, analyst)
+    found = Request.of(datasets, plan, cost, cost_delta, blocks)
+    return found, found.digest(analyst)
+
+
+def _all_text(*parts: Any) -> bool:
+    return all(part is None or isinstance(part, str) for part in parts)
+
+
+@functools.lru_cache(maxsize=1024)
+def _typed(
+    dataset: str, cost: str | None, cost_delta: str | None, blocks: str | None, analyst: str
+) -> tuple[Request, str]:
+    found = Request.of(dataset, None, cost, cost_delta, blocks)
+    return found, found.digest(analyst)
 
 
 def settings(store: Store, names: Sequence[str]) -> State:

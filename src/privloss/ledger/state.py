@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from privloss.ledger import calendar
-from privloss.ledger.amounts import show, units
+from privloss.ledger.amounts import exact, show, units
 from privloss.ledger.filters import Filter, bits_of
 from privloss.ledger.names import normal
 
@@ -36,10 +36,21 @@ class Balance:
     cap: Fraction | None
     committed: Fraction = ZERO
     reserved: Fraction = ZERO
+    _total: Fraction | None = field(default=None, compare=False, repr=False)
 
     @property
     def total(self) -> Fraction:
-        return self.committed + self.reserved
+        if self._total is None:
+            self._total = self.committed + self.reserved
+        return self._total
+
+    def move(self, amount: Fraction, reserved: int, committed: int) -> None:
+        """Count an amount: reserved 1 or -1 times or not at all, committed once or not."""
+        if reserved:
+            self.reserved += amount if reserved > 0 else -amount
+        if committed:
+            self.committed += amount
+        self._total = None
 
     def units(self, component: str) -> tuple[str, str | None]:
         """Total and cap as whole units, each rounded up once: what the store's CHECK compares."""
@@ -65,7 +76,14 @@ class Account:
     every: str | None = None  # the period of `recurring`
     recurring: Filter | None = None
     balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
-    changed: bool = field(default=False, compare=False)  # in its settings, since it was loaded
+    # since it was loaded or written: whether its settings have changed, and which balances
+    changed: bool = field(default=False, compare=False)
+    moved: set[tuple[str, str]] = field(default_factory=set, compare=False)
+
+    @property
+    def priced(self) -> Filter | None:
+        """The budget, with every component that an analysis is charged."""
+        return self.filter if self.filter is None or self.group else self.filter.also(self.recurring)
 
     def budget_of(self, owner: str) -> Filter | None:
         """The filter an owner's balances are held to; None if they only count."""
@@ -75,6 +93,8 @@ class Account:
 
     def owners(self, analyst: str, at: float, blocks: Iterable[str]) -> list[str]:
         """Whose balances a reservation counts against."""
+        if analyst == EVERYONE and self.every is None and not self.blocks:
+            return [EVERYONE]
         found = [_BLOCK + block for block in blocks] if self.blocks else [EVERYONE]
         if self.every is not None:
             found.append(_PERIOD + calendar.label(self.every, at))
@@ -85,11 +105,15 @@ class Account:
     def totals(self, owner: str) -> dict[str, Fraction]:
         return {part: balance.total for (who, part), balance in self.balances.items() if who == owner}
 
+    def spent(self, owner: str, part: str) -> Fraction:
+        """The total of one component."""
+        found = self.balances.get((owner, part))
+        return ZERO if found is None else found.total
+
     def remaining(self, owner: str) -> dict[str, Fraction]:
         """What is left of every cap; the whole cap where nothing was spent yet."""
         budget = self.budget_of(owner)
-        spent = self.totals(owner)
-        return {} if budget is None else {part: cap - spent.get(part, 0) for part, cap in budget.caps.items()}
+        return {} if budget is None else {part: cap - self.spent(owner, part) for part, cap in budget.caps.items()}
 
     def left(self, owners: Iterable[str]) -> dict[str, Fraction]:
         """What is left of the account's own budget; where data lies in blocks, of the block that has least."""
@@ -99,14 +123,15 @@ class Account:
         return {part: min(found[part] for found in each) for part in each[0]} if each else {}
 
     def add(self, owner: str, parts: Mapping[str, Fraction], reserved: int, committed: int) -> None:
-        budget = self.budget_of(owner)
         for component, amount in parts.items():
-            balance = self.balances.get((owner, component))
+            place = (owner, component)
+            balance = self.balances.get(place)
             if balance is None:  # where a quota in Renyi DP has no cap it counts all the same: it may get one
+                budget = self.budget_of(owner)
                 cap = None if budget is None else budget.limit(component)
-                balance = self.balances[(owner, component)] = Balance(cap)
-            balance.reserved += reserved * amount
-            balance.committed += committed * amount
+                balance = self.balances[place] = Balance(cap)
+            balance.move(amount, reserved, committed)
+            self.moved.add(place)
 
     def recap(self, owner: str) -> None:
         """Give an owner's balances the caps of its budget."""
@@ -115,6 +140,7 @@ class Account:
             cap = None if budget is None else budget.limit(component)
             known = self.balances.setdefault((owner, component), Balance(cap))
             known.cap = cap
+            self.moved.add((owner, component))
 
 
 def likely_owners(analyst: str, at: float, every: Iterable[str], blocks: Iterable[str]) -> list[str]:
@@ -163,7 +189,7 @@ def charges_to_json(charges: Charges) -> dict[str, dict[str, str]]:
 
 
 def charges_from_json(data: Mapping[str, Mapping[str, str]]) -> Charges:
-    return {name: {part: Fraction(x) for part, x in parts.items()} for name, parts in data.items()}
+    return {name: {part: exact(x) for part, x in parts.items()} for name, parts in data.items()}
 
 
 def chains(event: Event) -> list[str]:
@@ -233,7 +259,8 @@ def _budget(account: Account, event: Event) -> None:
     made, owner = Filter.from_dict(event["budget"]), event["analyst"]
     account.changed = True
     if event.get("every") is not None:
-        account.every, account.recurring = event["every"], made
+        account.every = event["every"]
+        account.recurring = made if account.filter is None else made.each_period(account.filter, account.group)
         return
     if owner != EVERYONE:
         if account.filter is not None:
@@ -245,6 +272,7 @@ def _budget(account: Account, event: Event) -> None:
         stale = [key for key in account.balances if key[0] == owner and key[1] not in made.caps]
         for old in stale:
             del account.balances[old]
+            account.moved.add(old)
     if owner != EVERYONE or not account.blocks:
         account.recap(owner)
 

@@ -91,7 +91,7 @@ AUDIT = (
         "verify.py",
         'if "ends" in head and head_of(ends) != said:',
         "if False:",
-        "head",
+        "ends_were_edited",
     ),
     Mutant("head: another history", "verify.py", "row is None or row[0] != link", "row is None", "head"),
     Mutant(

@@ -55,7 +55,7 @@ RULES = (
     Mutant(
         "rules: names as they are written",
         "names.py",
-        'return " ".join(unicodedata.normalize("NFKC", text).casefold().split())',
+        'before, found = found, " ".join(unicodedata.normalize("NFKC", found).casefold().split())',
         "return text",
         "another_spelling",
     ),
@@ -69,15 +69,29 @@ RULES = (
     Mutant(
         "rules: quotas below what was spent",
         "decide.py",
-        "        if budget.shortfall({part: spent.get(",
-        "        if False and budget.shortfall({part: spent.get(",
+        "        if budget.shortfall({part: account.spent(command.analyst",
+        "        if False and budget.shortfall({part: account.spent(command.analyst",
         "change_after_spends",
+    ),
+    Mutant(
+        "rules: periods in Renyi DP at the budget's orders only",
+        "filters.py",
+        "caps={**more, **self.caps})",
+        "caps={**self.caps})",
+        "periods_in_renyi",
+    ),
+    Mutant(
+        "rules: periods of a group at orders it is not charged",
+        "filters.py",
+        "self.beneath(budget) if group and self.rule != SOME and",
+        "self.beneath(budget) if False and",
+        "period_of_a_group",
     ),
     Mutant(
         "rules: quotas above the cap",
         "decide.py",
-        "if any(size > above.caps",
-        "if False and any(size > above.caps",
+        "if budget.cap > above.cap or any(",
+        "if False and any(",
         "change_after_spends",
     ),
     Mutant(
@@ -88,7 +102,7 @@ RULES = (
         "fixed or refusals",
     ),
     Mutant("rules: quotas that hold at no order", "decide.py", "if not budget.caps:", "if False:", "renyi"),
-    Mutant("rules: orders without a cap not counted", "state.py", _COUNTED, _UNCOUNTED, "renyi"),
+    Mutant("rules: orders without a cap not counted", "state.py", _COUNTED, _UNCOUNTED, "renyi_quota"),
     Mutant(
         "rules: charges without the groups above",
         "decide.py",
@@ -144,7 +158,7 @@ RULES = (
     Mutant(
         "rules: other currencies",
         "decide.py",
-        "set(command.charges[account.name]) == set(account.filter.caps)",
+        "set(command.charges[account.name]) == set(account.priced.caps)",
         "True",
         "refusals or currency",
     ),
@@ -195,7 +209,7 @@ RULES = (
         "amounts.py",
         "return max(found, Fraction(1, 2**bits)) if",
         "return found if",
-        "one_unit",
+        "least_one_unit",
     ),
     Mutant("amounts: any length", "amounts.py", "if len(text) > longest:", "if False:", "longer_texts"),
 )

@@ -11,9 +11,11 @@ _DECIDED = "outcomes = self._inner.run_all([command for command, _, _ in group],
 _EARLY = """
             asked = [command for command, _, _ in group]
             with self._inner.transaction() as cursor:
-                held = self._inner._load(cursor, asked, group[0][1])
-                for (_, _, early), made in zip(group, self._inner._decided(cursor, held, asked), strict=True):
-                    early.set_result(made)
+                held = self._inner.load(cursor, asked, group[0][1], self._inner.remembered(cursor))
+                made, events = self._inner.decided(held, asked)
+                self._inner.write(cursor, held, events)
+                for (_, _, early), each in zip(group, made, strict=True):
+                    early.give(each)
             return
 """
 
@@ -31,7 +33,9 @@ STORES = (
         "sqlite: no CHECK of a cap's length", _SQLITE, " OR length(cap_units) = 60", " OR TRUE", "itself_holds_the_cap"
     ),
     Mutant("sqlite: events can be changed", _SQLITE, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
-    Mutant("sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON meta", "keeps_events"),
+    Mutant(
+        "sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON dataset", "keeps_events"
+    ),
     Mutant(
         "sqlite: events can be replaced",
         _SQLITE,
@@ -91,14 +95,14 @@ STORES = (
     Mutant("postgresql: events can be truncated", _POSTGRES, _APPEND, "UPDATE OR DELETE", "keeps_events"),
     Mutant(
         "stores: the client's clock",
-        "stores/base.py",
-        "(self.sql_now, []) if clock is None",
-        "('?', [time.time()]) if clock is None",
+        "stores/loading.py",
+        "{self.text(self.sql_now)}",
+        "{self.text(repr(__import__('time').time()))}",
         "fast_clock",
     ),
     Mutant(
         "stores: periods as the client guessed",
-        "stores/base.py",
+        "stores/loading.py",
         "        if more:\n",
         "        if False:\n",
         "servers_year",
@@ -106,14 +110,14 @@ STORES = (
     Mutant(
         "postgresql: a chain that has grown is overwritten",
         "stores/postgres.py",
-        " AND seq = ? RETURNING 1",
-        " AND seq >= ? RETURNING 1",
+        " AND seq = ? AND head = ?{near} RETURNING 1",
+        " AND seq >= ? AND ? <> ''{near} RETURNING 1",
         "sees_what_the_first_wrote",
     ),
     Mutant(
         "stores: keys of datasets not held",
-        "stores/base.py",
-        "if found.key in claimed or found.charges.keys() <= held.state.accounts.keys():",
+        "stores/loading.py",
+        "if found.key in claimed or found.charges.keys() <= state.accounts.keys():",
         "if True:",
         "key_made_meanwhile",
     ),
@@ -127,8 +131,8 @@ STORES = (
     Mutant(
         "stores: some leases are given back",
         "stores/base.py",
-        "_MOST_ROUNDS = 500, 100",
-        "_MOST_ROUNDS = 500, 1",
+        "_MOST_ROUNDS = 100",
+        "_MOST_ROUNDS = 1",
         "over_several_datasets",
     ),
     Mutant(
@@ -165,6 +169,48 @@ STORES = (
         " or _CONNINFO.match(address) is not None",
         "",
         "every_way_to_write",
+    ),
+    Mutant(
+        "sqlite: remembers what another has changed",
+        "stores/sqlite.py",
+        "same, cursor.lent, cursor.written = cursor.written == others,",
+        "same, cursor.lent, cursor.written = True,",
+        "what_another_process_wrote",
+    ),
+    Mutant(
+        "sqlite: remembers what was restored",
+        "stores/sqlite.py",
+        "connection.lent, connection.known, connection.last = connection.known, None, 0",
+        "connection.lent, connection.last = connection.known, 0",
+        "what_was_written_past_the_rules",
+    ),
+    Mutant(
+        "stores: remembers that no lease ends",
+        "stores/writing.py",
+        "held.soonest[name] = min(found.lease, held.soonest[name])",
+        "pass",
+        "a_lease_that_ends_is_not_forgotten",
+    ),
+    Mutant(
+        "postgresql: remembers beyond the end of the chain",
+        "stores/postgres.py",
+        "AND seq = ? AND head = ?{near}",
+        "AND seq = ? AND ? <> ''{near}",
+        "another_history_of_equal_length",
+    ),
+    Mutant(
+        "postgresql: a clock that has jumped",
+        "stores/postgres.py",
+        "- ?) < {_NEAR}",
+        "- ?) < 1e9",
+        "clock_that_has_jumped",
+    ),
+    Mutant(
+        "postgresql: refused by what was remembered",
+        "stores/postgres.py",
+        "if new_keys and (len(events) < len(commands) or any(outcome.refused for outcome in outcomes)):",
+        "if False:",
+        "same_key_again_when_the_budget_is_full",
     ),
     Mutant("group commit: answers before the commit", "stores/grouped.py", _DECIDED, _EARLY, "after_its_commit"),
     Mutant(

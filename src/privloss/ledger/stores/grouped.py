@@ -6,7 +6,6 @@ import os
 import queue
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,7 +13,29 @@ from privloss.ledger.commands import Command
 from privloss.ledger.stores.base import Clock, Finding, LedgerError, Outcome, Store
 
 MOST = 128
-_Item = tuple[Command, Clock | None, "Future[Outcome]"]
+
+
+class _Answer:
+    """What a thread waits for; a lock is all it takes."""
+
+    def __init__(self) -> None:
+        self._outcome: Outcome | None = None
+        self._problem: BaseException | None = None
+        self._ready = threading.Lock()
+        self._ready.acquire()
+
+    def give(self, outcome: Outcome | None, problem: BaseException | None = None) -> None:
+        self._outcome, self._problem = outcome, problem
+        self._ready.release()
+
+    def wait(self) -> Outcome:
+        self._ready.acquire()
+        if self._outcome is None:
+            raise self._problem or LedgerError("the ledger was closed.")
+        return self._outcome
+
+
+_Item = tuple[Command, Clock | None, _Answer]
 
 
 class GroupedStore(Store):
@@ -30,12 +51,12 @@ class GroupedStore(Store):
     def run(self, command: Command, clock: Clock | None = None) -> Outcome:
         if self._process != os.getpid():
             raise LedgerError("the ledger was opened before a fork; with group commit each process opens its own.")
-        answer: Future[Outcome] = Future()
+        answer = _Answer()
         with self._door:  # so that nothing is queued behind the end
             if self._closed:
                 raise LedgerError("the ledger was closed.")
             self._waiting.put((command, clock, answer))
-        return answer.result()
+        return answer.wait()
 
     def _work(self) -> None:
         while (first := self._waiting.get()) is not None:
@@ -53,13 +74,13 @@ class GroupedStore(Store):
             outcomes = self._inner.run_all([command for command, _, _ in group], group[0][1])
         except BaseException as problem:
             if len(group) == 1:
-                group[0][2].set_exception(problem)
+                group[0][2].give(None, problem)
                 return
             for item in group:  # one bad command must not fail the others
                 self._commit([item])
             return
         for (_, _, answer), outcome in zip(group, outcomes, strict=True):
-            answer.set_result(outcome)
+            answer.give(outcome)
 
     def transaction(self) -> AbstractContextManager[Any]:
         return self._inner.transaction()

@@ -36,7 +36,10 @@ class Outcome:
         names = command.accounts if found is None or refused is not None else found.charges
         moved = found.on if found is not None and command.moves else {}
         known = [state.accounts[name] for name in sorted(names) if name in state.accounts]
-        left = {each.name: each.left(moved.get(each.name) or command.owners(each, now)) for each in known}
+        left = {
+            each.name: each.left((moved.get(each.name) or command.owners(each, now)) if each.blocks else ())
+            for each in known
+        }
         return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
 
 
@@ -51,15 +54,24 @@ class Finding:
 
 @dataclass
 class Loaded:
-    """The part of a ledger that is held: its state, the end of every chain, and how all that was when it was loaded."""
+    """The part of a ledger that is known: its state, the end of every chain, and which rows the tables have of it."""
 
     now: float
     state: State = field(default_factory=State)
     ends: dict[str, tuple[int, str]] = field(default_factory=dict)
-    before: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # the row of each account
-    balances: dict[tuple[str, str, str], tuple[Any, ...]] = field(default_factory=dict)
-    analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    accounts: set[str] = field(default_factory=set)  # that have a row
+    owners: set[tuple[str, str]] = field(default_factory=set)  # of an account, all of whose balances are known
+    balances: set[tuple[str, str, str]] = field(default_factory=set)  # that have a row
+    analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # their rows
+    soonest: dict[str, float] = field(default_factory=dict)  # of an account: no open lease ends before
     late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
+
+    def settle(self) -> None:
+        """All that has changed is written; what goes on to be known is the accounts."""
+        for account in self.state.accounts.values():
+            account.moved.clear()
+            account.changed = False
+        self.state.analyses, self.analyses, self.late = {}, {}, ()
 
 
 @dataclass(frozen=True, slots=True)

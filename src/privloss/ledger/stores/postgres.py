@@ -6,6 +6,7 @@ client that stops in the middle is cut off after a while, and holds up only thos
 
 from __future__ import annotations
 
+import functools
 import select
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +15,14 @@ from typing import Any
 
 from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import Change, Clock, LedgerError, LostReply, Outcome, Store
+from privloss.ledger.stores.base import Change, Clock, LedgerError, Loaded, LostReply, Outcome, Store
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _HOLD = " FOR UPDATE"
 _TRIES, _TOGETHER = 3, 40
+_MOST_SEEN, _MOST_KNOWN = 1000, 2000  # datasets, and balances of one, that are remembered
+_NEAR = 1.0  # seconds by which the server's clock may differ from what it was thought to be
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
 # milliseconds: for a lock; between two statements of a writer that has stopped
 LOCK_WAIT, IDLE_WAIT = 30_000, 20_000
@@ -48,6 +51,16 @@ class _Cursor:
         self.connection.cursor().executemany(_percent(statement), rows)
 
 
+@functools.lru_cache(maxsize=512)
+def _guarded(statements: tuple[str, ...], timed: bool) -> str:
+    first, *others = statements
+    near = f" AND abs({_NOW} - ?) < {_NEAR}" if timed else ""
+    parts = [f"held AS ({first} AND seq = ? AND head = ?{near} RETURNING 1)"]
+    parts += [f"w{i} AS ({statement})" for i, statement in enumerate(others)]
+    return _percent(f"WITH {', '.join(parts)} SELECT 1 / count(*) FROM held")
+
+
+@functools.lru_cache(maxsize=512)
 def _percent(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
 
@@ -61,6 +74,8 @@ class PostgresStore(Store):
         self._driver = _psycopg()
         self.address, self.shown = address, shown_address(address)
         self.pool = Pool(self._connect, _usable)
+        # of datasets: what was known when this process last wrote, and by how much the server's clock was ahead
+        self._seen: dict[str, tuple[Loaded, float]] = {}
         try:
             self._open(create)
         except BaseException:
@@ -88,13 +103,36 @@ class PostgresStore(Store):
 
     def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
         """Two clients that use one key at once: the second asks again, and finds what the first did."""
+        with suppress(Conflict):
+            done = self._at_once(commands, clock)
+            if done is not None:
+                return done
         for attempt in range(_TRIES):
             with suppress(Conflict):
-                done = self._unheld(commands, clock) if attempt == 0 else None
+                done = self._free(commands, clock, Loaded(0.0)) if attempt == 0 else None
                 return done if done is not None else super().run_all(commands, clock)
         return super().run_all(commands, clock)
 
-    def _unheld(self, commands: Sequence[Command], clock: Clock | None) -> list[Outcome] | None:
+    def _at_once(self, commands: Sequence[Command], clock: Clock | None) -> list[Outcome] | None:
+        """New reservations on one dataset by what is known of it since this process has last written: one statement in
+        all. It takes effect only if the chain still ends there, if the server's clock goes as it went, and if the keys
+        are new; whatever else a command leads to (a refusal, an older key) is decided again by what the server has."""
+        names = {name for command in commands for name in command.accounts}
+        seen = self._seen.pop(next(iter(names)), None) if len(names) == 1 else None
+        if seen is None or any(command.moves or not command.claims for command in commands):
+            return None
+        known, ahead = seen
+        now = clock or (lambda: time.monotonic() + ahead)
+        return self._free(commands, now, known, new_keys=True, guessed=clock is None)
+
+    def _free(
+        self,
+        commands: Sequence[Command],
+        clock: Clock | None,
+        known: Loaded,
+        new_keys: bool = False,
+        guessed: bool = False,
+    ) -> list[Outcome] | None:
         """Commands on one dataset without holding it: read, decide, and write in one statement that takes effect only
         if the dataset's chain still ends where it did. None where that is not the way: leases have ended, or several
         datasets are concerned. Whatever was read at different moments, the chain has grown in between."""
@@ -103,12 +141,15 @@ class PostgresStore(Store):
             return None
         with self._committing() as sent, self._said(), self.pool.taken() as connection:
             self.boundary("BEGIN")
-            cursor = _Cursor(connection)
-            held = self._load(cursor, commands, clock, unheld=True)
-            if held.late or not held.before:
+            held = self.load(_Cursor(connection), commands, clock, known, free=True, new_keys=new_keys)
+            ahead = held.now - time.monotonic()
+            if held.late or not held.accounts:
                 return None
             before = dict(held.ends)
             outcomes, events = self.decided(held, commands)
+            if new_keys and (len(events) < len(commands) or any(outcome.refused for outcome in outcomes)):
+                return None
+            done = True
             if events:
                 changes, inserts = self.linked_changes(held, events)
                 if len(inserts) > 1:
@@ -118,21 +159,29 @@ class PostgresStore(Store):
                     self.boundary(statement)
                 self.boundary("COMMIT")
                 sent.append(True)
-                self._written(connection, changes, before)
+                done = self._written(connection, changes, before, held.now if guessed else None)
             self.boundary("done")
-            return outcomes
+        if not done:
+            raise Conflict(f"db = {self.shown!r}: another client has changed {next(iter(names))!r} first.")
+        held.settle()
+        if len(held.balances) < _MOST_KNOWN:
+            self._seen = self._seen if len(self._seen) < _MOST_SEEN else {}
+            self._seen[next(iter(names))] = held, ahead
+        return outcomes
 
-    def _written(self, connection: Any, changes: Sequence[Change], before: Mapping[str, tuple[int, str]]) -> None:
-        """All changes in one statement, which fails (and so changes nothing) unless the chain ends as it did."""
-        (name, (seq, _)), (first, *others) = next(iter(before.items())), changes
-        parts = [f"held AS ({first[0]} AND seq = ? RETURNING 1)"]
-        parts += [f"w{i} AS ({statement})" for i, (statement, _) in enumerate(others)]
-        values = [*first[1], seq, *(value for _, each in others for value in each)]
-        query = f"WITH {', '.join(parts)} SELECT 1 / count(*) FROM held"
+    def _written(
+        self, connection: Any, changes: Sequence[Change], before: Mapping[str, tuple[int, str]], now: float | None
+    ) -> bool:
+        """All changes in one statement, which fails (and so changes nothing) unless the chain ends as it did, the keys
+        are new, and the server's time is about `now`."""
+        (end,), moment = before.values(), () if now is None else (now,)
+        query = _guarded(tuple(statement for statement, _ in changes), now is not None)
+        first, *others = (values for _, values in changes)
         try:
-            connection.execute(_percent(query), values)
-        except self._driver.errors.DivisionByZero:
-            raise Conflict(f"db = {self.shown!r}: another client has changed {name!r} first.") from None
+            connection.execute(query, [*first, *end, *moment, *(value for each in others for value in each)])
+        except (self._driver.errors.DivisionByZero, self._driver.errors.UniqueViolation):
+            return False
+        return True
 
     @contextmanager
     def _committing(self) -> Iterator[list[bool]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from privloss.ledger.filters import Filter
-from privloss.ledger.state import Account, Analysis, Balance, charges_from_json, charges_to_json
+from privloss.ledger.state import Account, Analysis, Balance, Charges, charges_from_json, charges_to_json
 
 GENESIS = "0" * 64
 ACCOUNT = "SELECT name, adjacency, unit, frozen, settings, seq, head FROM dataset"
@@ -19,11 +19,29 @@ ANALYSIS = "SELECT key, request, analyst, state, lease, charges, held_on, run FR
 Row = tuple[Any, ...]
 
 
+_QUOTED = json.encoder.encode_basestring_ascii
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical(data: Any) -> str:
     return _ENCODER.encode(data)
+
+
+def _texts(parts: Mapping[str, str]) -> str:
+    """`canonical` of texts by name, without its ceremony."""
+    return "{" + ",".join([f"{_QUOTED(name)}:{_QUOTED(parts[name])}" for name in sorted(parts)]) + "}"
+
+
+def charges_text(charges: Charges) -> str:
+    """`canonical(charges_to_json(charges))`."""
+    found = [f"{_QUOTED(name)}:{_texts(parts)}" for name, parts in sorted(charges_to_json(charges).items())]
+    return "{" + ",".join(found) + "}"
+
+
+def _on_text(on: Mapping[str, Sequence[str]]) -> str:
+    """`canonical(on)`."""
+    found = [f"{_QUOTED(name)}:[{','.join(map(_QUOTED, on[name]))}]" for name in sorted(on)]
+    return "{" + ",".join(found) + "}"
 
 
 def chain(previous: str, body: str) -> str:
@@ -67,6 +85,8 @@ def _settings(text: str) -> tuple[dict[str, Any], Filter | None, Filter | None, 
     given = json.loads(text)
     budget = Filter.from_dict(given["budget"]) if "budget" in given else None
     recurring = Filter.from_dict(given["recurring"]) if "recurring" in given else None
+    if recurring is not None and budget is not None:
+        recurring = recurring.each_period(budget, bool(given.get("group")))
     quotas = {who: Filter.from_dict(data) for who, data in given.get("quotas", {}).items()}
     return given, budget, recurring, {who: q if budget is None else q.beneath(budget) for who, q in quotas.items()}
 
@@ -83,7 +103,7 @@ def balance_from(row: Sequence[Any]) -> Balance:
 
 
 def analysis_row(found: Analysis) -> Row:
-    charges, on = canonical(charges_to_json(found.charges)), canonical(found.on)
+    charges, on = charges_text(found.charges), _on_text(found.on)
     return found.key, found.request, found.analyst, found.state, found.lease, charges, on, found.run
 
 

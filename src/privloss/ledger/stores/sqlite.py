@@ -11,22 +11,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privloss.ledger.commands import Freeze, Note
-from privloss.ledger.stores.base import Change, Finding, LedgerError, Store
+from privloss.ledger.commands import Command, Freeze, Note
+from privloss.ledger.stores.base import INSERT_EVENT, Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.rows import marks
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
 _ROOM = 100 * 2**20  # bytes that should be free
+_STATEMENTS = 512  # kept prepared
+_MOST_KNOWN = 20_000  # balances that a connection remembers
 _LAST = "SELECT coalesce(max(number), 0) FROM event"
+
+
+class _Connection(sqlite3.Connection):
+    """A connection, and what it knows of the ledger while no other has written."""
+
+    known: Loaded | None = None
+    lent: Loaded | None = None
+    last = 0  # the number of the event that a transaction has written last, if it is known
+    written = -1  # by others: SQLite's count, when `known` was true
 
 
 class SqliteStore(Store):
     """A file; connections are pooled. All writers are on this machine: its clock is theirs."""
-
-    sql_now = "(julianday('now') - 2440587.5) * 86400.0"
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         self.path = Path(path)
@@ -54,7 +64,8 @@ class SqliteStore(Store):
         self._frozen_if_older()
 
     def _connect(self) -> sqlite3.Connection:
-        found = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        options: Any = {"timeout": _WAIT, "isolation_level": None, "check_same_thread": False}
+        found = sqlite3.connect(self.path, factory=_Connection, cached_statements=_STATEMENTS, **options)
         try:
             found.execute("PRAGMA journal_mode = WAL")
             found.execute("PRAGMA synchronous = FULL")
@@ -78,16 +89,31 @@ class SqliteStore(Store):
                 names = self.accounts(cursor)
             self.run_all([Freeze(name, True, Note("privloss", reason)) for name in names])
 
+    def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
+        return super().run_all(commands, clock or time.time)
+
+    def remembered(self, cursor: _Connection) -> Loaded:
+        """SQLite counts the commits of other connections. Those of this one that were not decided here (a restore, an
+        upgrade) give nothing back."""
+        others, known = cursor.execute("PRAGMA data_version").fetchone()[0], cursor.lent
+        same, cursor.lent, cursor.written = cursor.written == others, None, others
+        return known if known is not None and same and len(known.balances) < _MOST_KNOWN else Loaded(0.0)
+
+    def remember(self, cursor: _Connection, held: Loaded) -> None:
+        held.settle()
+        cursor.known = held
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         with _said(self.path), self.pool.taken() as connection:
             self.boundary("BEGIN")
             connection.execute(_BEGIN)
+            connection.lent, connection.known, connection.last = connection.known, None, 0
             before = connection.total_changes
             try:
                 yield connection
                 changed = connection.total_changes != before
-                last = connection.execute(_LAST).fetchone()[0] if changed else 0
+                last = connection.last or (connection.execute(_LAST).fetchone()[0] if changed else 0)
                 self.boundary("COMMIT")
                 connection.execute("COMMIT")
             except BaseException:
@@ -106,9 +132,15 @@ class SqliteStore(Store):
             rows.setdefault(statement, []).append(values)
         for statement, each in rows.items():
             if len(each) == 1:
-                cursor.execute(statement, each[0])
+                done = cursor.execute(statement, each[0])
+            elif statement.startswith("INSERT"):  # one statement holds up other threads less than many
+                more = f", ({marks(each[0])})" * (len(each) - 1)
+                done = cursor.execute(statement + more, [value for row in each for value in row])
             else:
                 cursor.executemany(statement, each)
+                continue
+            if statement.startswith(INSERT_EVENT):
+                cursor.last = done.lastrowid
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
