@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import getpass
-import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from privloss.mechanisms.questions import Questions
 
 LEASE = 3600.0  # seconds
-ACTOR = "PRIVLOSS_ACTOR"  # the environment variable that says who acts
 _SEEN_BEFORE = (Refusal.STALE, Refusal.UNKNOWN_DATASET, Refusal.BLOCKS, Refusal.NO_BUDGET, Refusal.CURRENCY)
 _MOST_PRICES = 1000
 _Result = TypeVar("_Result")
@@ -71,7 +68,7 @@ class Ledger:
     ) -> None:
         if store is not None and (place is not None or group):
             raise InvalidInput(f"place = {place!r}, group = {group!r}: contradict a store that is open already.")
-        self.actor = names.name("actor", actor if actor is not None else _actor())
+        self.actor = names.name("actor", actor if actor is not None else names.whoever())
         self.store = store if store is not None else open_store(place, create=False, group=group)
         self.clock = clock
         # settings as they were last seen; every command checks them again. Replaced, never changed: a lock might be
@@ -239,7 +236,7 @@ class Ledger:
         long as it has not read the data. To run an analysis again is a new analysis: a new key, a new charge.
         """
         seconds = LEASE if lease is None else check.number("lease", lease, low=0, high=1e9, above=True)
-        run = run_hash(secrets.token_hex(16) if token is None else _token(token))
+        run = run_hash(secrets.token_hex(16) if token is None else names.token(token))
         return self._move(STARTED, key, seconds, run, reason)
 
     def commit(self, key: str, *, reason: str = "") -> Reservation:
@@ -386,16 +383,3 @@ class Ledger:
         if found is None:
             raise InvalidInput(f"dataset = {name!r}: is not in this ledger.")
         return found
-
-
-def _actor() -> str:
-    try:
-        return os.environ.get(ACTOR) or getpass.getuser()
-    except (KeyError, OSError):  # a user without a name
-        return f"user {os.getuid()}"
-
-
-def _token(value: Any) -> str:
-    if not isinstance(value, str) or not 16 <= len(value) <= 200 or not value.isprintable():
-        raise InvalidInput(f"token = {value!r}: must be 16 to 200 printable characters, drawn at random for one start.")
-    return value

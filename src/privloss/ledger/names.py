@@ -9,12 +9,15 @@ spaces at the ends go, and spaces inside become one. So a quota cannot be passed
 
 from __future__ import annotations
 
+import getpass
+import os
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from privloss.errors import InvalidInput
 
+ACTOR = "PRIVLOSS_ACTOR"  # the environment variable that says who acts
 _MARKS = "@#"  # first characters of periods and blocks among the owners of a balance
 _MOST_LABELS = 20
 
@@ -57,3 +60,18 @@ def labels(value: Mapping[str, Any] | None) -> dict[str, str]:
     if not isinstance(value, Mapping) or len(value) > _MOST_LABELS:
         raise InvalidInput(f"labels = {value!r}: must be at most {_MOST_LABELS} names with a text each.")
     return {name("label", key): note(f"label {key}", text) for key, text in value.items()}
+
+
+def whoever() -> str:
+    """Who acts, where nobody was named."""
+    try:
+        return os.environ.get(ACTOR) or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        return f"user {os.getuid()}"
+
+
+def token(value: Any) -> str:
+    """The secret of one run, as its caller chose it."""
+    if not isinstance(value, str) or not 16 <= len(value) <= 200 or not value.isprintable():
+        raise InvalidInput(f"token = {value!r}: must be 16 to 200 printable characters, drawn at random for one start.")
+    return value
