@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from privloss.ledger.commands import Command
-from privloss.ledger.state import EVERYONE, LEDGER
+from privloss.ledger.state import EVERYONE, LEDGER, Analysis
 from privloss.ledger.stores.parts import Loaded
 from privloss.ledger.stores.rows import ACCOUNT, ANALYSIS, account_from, analysis_from, balance_from, marks
 
@@ -55,20 +55,12 @@ class Loading:
         moved, claimed = each(commands, "moves"), each(commands, "claims")
         first = [analysis_from(row) for row in self.analyses(cursor, sorted(moved)).fetchall()] if moved else []
         names = sorted(each(commands, "accounts").union(*(found.charges for found in first)))
-        new = [name for name in names if name not in held.accounts]
-        if new and self.hold and not free:
-            query = f"{ACCOUNT} WHERE name IN ({marks(new)}) ORDER BY name{self.hold}"
-            self._fill(held, [("account", *row) for row in self.execute(cursor, query, new).fetchall()], ())
-            new = []
+        new = self._hold(cursor, held, names, free)
         # held: nobody else can change what is read from here on
         if clock is not None:
             held.now = clock()
-        owners = {EVERYONE}.union(*(command.probably(held.now) for command in commands))
-        owners = owners.union(*(on for found in first for on in found.on.values()))
-        expiring = each([command for command in commands if command.expires], "accounts")
-        expiring = {name for name in expiring if held.soonest.get(name, _LONG_AGO) < held.now}
-        for name in expiring:
-            held.soonest.pop(name, None)
+        owners = self._owners(held, commands, first)
+        expiring = self._expiring(held, commands)
         unknown = any((name, owner) not in held.owners for name in names for owner in owners)
         keys = sorted(moved) if new_keys else sorted(moved | claimed)
         if unknown or expiring or clock is None:
@@ -78,12 +70,40 @@ class Loading:
         elif keys:
             self._fill(held, [("key", *row) for row in self.analyses(cursor, keys).fetchall()], claimed)
         self._the_rest(cursor, held, commands)
+        self._late(cursor, held, expiring)
+        return held
+
+    def _hold(self, cursor: Any, held: Loaded, names: Sequence[str], free: bool) -> list[str]:
+        """Hold the rows of accounts that are not known yet; those that are still to be loaded."""
+        new = [name for name in names if name not in held.accounts]
+        if not new or not self.hold or free:
+            return new
+        query = f"{ACCOUNT} WHERE name IN ({marks(new)}) ORDER BY name{self.hold}"
+        self._fill(held, [("account", *row) for row in self.execute(cursor, query, new).fetchall()], ())
+        return []
+
+    @staticmethod
+    def _owners(held: Loaded, commands: Sequence[Command], moved: Sequence[Analysis]) -> set[str]:
+        """Whose balances will probably be asked: everyone's, those of the commands, those of analyses that move."""
+        probable = {EVERYONE}.union(*(command.probably(held.now) for command in commands))
+        return probable.union(*(on for found in moved for on in found.on.values()))
+
+    @staticmethod
+    def _expiring(held: Loaded, commands: Sequence[Command]) -> set[str]:
+        """Accounts where a lease may have ended; when the next one ends is forgotten, and asked again."""
+        asked = each([command for command in commands if command.expires], "accounts")
+        found = {name for name in asked if held.soonest.get(name, _LONG_AGO) < held.now}
+        for name in found:
+            held.soonest.pop(name, None)
+        return found
+
+    def _late(self, cursor: Any, held: Loaded, expiring: Collection[str]) -> None:
+        """Keys whose leases have ended."""
         late = [name for name in sorted(expiring) if held.soonest.get(name, held.now) < held.now]
         if late:
             query = _LATE.format(names=marks(late), most=_MOST_LATE)
             rows = self.execute(cursor, query, [*late, held.now]).fetchall()
             held.late = tuple(dict.fromkeys(row[0] for row in rows))
-        return held
 
     def _know(self, held: Loaded, names: Collection[str], owners: Collection[str], expiring: Collection[str]) -> None:
         known = [name for name in names if name in held.accounts]
