@@ -17,7 +17,7 @@ WHOLE_ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512)
 
 @dataclass(frozen=True)
 class RenyiCurve:
-    """D_alpha <= rho alpha + sum over tables of count * (its value at the next order >= alpha)."""
+    """D_alpha <= rho alpha + sum over tables of count * (its value at the next order >= alpha, or its chord)."""
 
     rho: float = 0.0
     tables: tuple[OrderTable, ...] = ()
@@ -52,12 +52,16 @@ class RenyiCurve:
         return np.array(sorted({a - 1 for orders, _, _ in self.all_tables for a in orders if a <= top}))
 
     def log_mgf_upper(self, c: Real) -> Real:
-        """c D_(c+1): monotonicity of D in alpha fills the gaps of a table from above; inf beyond its last order."""
-        total = self.rho * (c + 1)
+        """c D_(c+1): between its orders a table lies below the next value (D rises in alpha) and below the chord, since
+        c D_(c+1) = log E[e^(cZ)] is convex and 0 at c = 0; inf beyond its last order."""
+        total = c * (self.rho * (c + 1))
         for orders, epsilons, n in self.all_tables:
-            at = np.searchsorted(np.array(orders), lowered(c + 1, 4))
-            total = total + n * np.append(np.array(epsilons), math.inf)[at]
-        return np.asarray(raised(c * total, 16))
+            places, values = np.array(orders) - 1, np.array(epsilons)
+            next_one = c * np.append(values, math.inf)[np.searchsorted(np.array(orders), lowered(c + 1, 4))]
+            with np.errstate(invalid="ignore"):
+                chord = np.interp(c, np.append(0.0, places), np.append(0.0, places * values))
+            total = total + n * np.where(np.isfinite(next_one), np.fmin(next_one, chord), next_one)
+        return np.asarray(raised(total, 16))
 
 
 def gaussian_below(orders: Sequence[float], epsilons: Sequence[float]) -> float:

@@ -27,6 +27,7 @@ from privloss.theorems import optimal_conversion
 
 FORMS = ("infimum", "simple")
 RENYI_FORMS = ("optimal", "infimum", "simple")
+_ROUNDED = 1e-12  # by what a mean may exceed its bound, where it was computed in floating point
 _TRIED = 3  # orders on which the optimal conversion is tried: those where the infimum is best
 
 
@@ -135,8 +136,12 @@ def randomized_response_renyi(alpha: Any, epsilon: Any) -> Any:
 
 
 def hoeffding_log_mgf(t: Any, mean: Any, bound: Any) -> Any:
-    """Lem. hoeffding: log E[e^(tZ)] <= t E[Z] + t^2 bound^2 / 2 for |Z| <= bound."""
-    at, centre, width = numbers("t", t), numbers("mean", mean), numbers("bound", bound, low=0)
+    """Lem. hoeffding: log E[e^(tZ)] <= t E[Z] + t^2 bound^2 / 2 for |Z| <= bound (so that |E[Z]| <= bound)."""
+    at, centre, width = together(
+        t=numbers("t", t), mean=numbers("mean", mean), bound=numbers("bound", bound, low=0)
+    )
+    if np.any(np.abs(centre) > width * (1 + _ROUNDED)):
+        raise InvalidInput(f"mean = {mean!r}: must be at most bound = {bound!r} in size, as |Z| is (Lem. hoeffding).")
     value = at * centre + (at * width) ** 2 / 2
     return plain(raised(value, 8, np.abs(at * centre) + (at * width) ** 2))
 

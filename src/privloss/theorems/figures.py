@@ -71,7 +71,7 @@ def subsampling_figure(
     rate: float = 0.05, rho: float = 0.5, orders: Sequence[float] | None = None, progress: Progress | None = None
 ) -> Figure:
     """Fig. rdp_subsampling: 0.5-zCDP on a Poisson sample with p = 0.05."""
-    alphas = tuple(orders) if orders is not None else tuple(float(a) for a in np.linspace(1.1, 16, 75).round(6))
+    alphas = tuple(orders) if orders is not None else tuple(float(a) for a in np.linspace(1.1, 16, 150).round(6))
     gaussian = Gaussian(sigma=math.sqrt(0.5 / rho)).poisson(rate)
 
     def curve(alpha: float) -> float:
@@ -82,7 +82,7 @@ def subsampling_figure(
             "unamplified": curve(alpha),
             "analytic": subsampling.renyi_analytic(alpha, rate, curve),
             "limit": subsampling.renyi_jensen(alpha, rate, curve(alpha)),
-            "theorem, whole orders": subsampling.renyi_poisson(alpha, rate, curve),
+            "theorem and chords": subsampling.renyi_poisson(alpha, rate, curve),
             "exact, Gaussian": gaussian.rdp(alpha).upper,
             "floor": subsampling.renyi_floor(alpha, rate, curve(alpha)) or math.nan,
         }

@@ -19,16 +19,18 @@ from privloss.numerics import check
 from privloss.numerics.floats import padded_up, rounded_down
 
 _MOST_PEOPLE = 100
+_ROUNDED = 1e-12  # by what a mean may exceed its bound, where it was computed in floating point
 
 
 def mean_error_lower(people: int, dimensions: int, epsilon: float, delta: float) -> float:
     """Thm. lowerbound: the least root-mean-square error per coordinate of any (epsilon, delta)-DP mean in {0,1}^k.
 
     min(sqrt(k) / (16 n (e^eps - 1)), 1/10) for some input, under delta <= 1/(100 n) and k >= 200 (e^eps - 1)^2 n;
-    adjacency: replacement of one person. Refused where the conditions fail.
+    adjacency: replacement of one person. Refused where the conditions fail. At epsilon = 0 it is 1/10: the proof then
+    says alpha^2 >= 1/12 - 2 n delta >= 1/12 - 1/50.
     """
     n, k = check.count("people", people), check.count("dimensions", dimensions)
-    eps, slack = check.number("epsilon", epsilon, low=0, above=True), check.number("delta", delta, low=0, high=1)
+    eps, slack = check.number("epsilon", epsilon, low=0), check.number("delta", delta, low=0, high=1)
     if slack > 1 / (100 * n):
         raise InvalidInput(f"delta = {delta!r}: must be at most 1/(100 n) = {1 / (100 * n):g} (Thm. lowerbound).")
     growth = math.expm1(min(eps, 300.0))
@@ -37,7 +39,7 @@ def mean_error_lower(people: int, dimensions: int, epsilon: float, delta: float)
         raise InvalidInput(
             f"dimensions = {dimensions!r}: must be at least 200 (e^eps - 1)^2 n = {least:g} (Thm. lowerbound)."
         )
-    return float(min(rounded_down(math.sqrt(k) / (16 * n * growth), 8), 0.1))
+    return float(min(rounded_down(math.sqrt(k) / (16 * n * growth), 8), 0.1)) if growth > 0 else 0.1
 
 
 def fingerprinting(values: Sequence[Any], people: int) -> Fraction:
@@ -91,10 +93,18 @@ def _beta(a: int, b: int) -> Fraction:
 
 
 def indistinguishable_mean(mean: float, mean_absolute: float, bound: float, epsilon: float, delta: float) -> float:
-    """Lem. indistinguishable_expectation: E[X] <= E[Y] + (e^eps - 1) E|Y| + 2 delta D for X, Y in [-D, D]."""
+    """Lem. indistinguishable_expectation: E[X] <= E[Y] + (e^eps - 1) E|Y| + 2 delta D for X, Y in [-D, D].
+
+    `mean` is E[Y], `mean_absolute` E|Y|: |E[Y]| <= E|Y| <= D, other numbers are refused.
+    """
     centre, spread = check.number("mean", mean), check.number("mean_absolute", mean_absolute, low=0)
     width, eps = check.number("bound", bound, low=0), check.number("epsilon", epsilon, low=0)
     slack = check.number("delta", delta, low=0, high=1)
+    if abs(centre) > spread * (1 + _ROUNDED):
+        raise InvalidInput(f"mean_absolute = {mean_absolute!r}: must be at least |mean| = {abs(centre)!r}, as E|Y| is.")
+    if spread > width * (1 + _ROUNDED):
+        raise InvalidInput(f"mean_absolute = {mean_absolute!r}: must be at most bound = {bound!r}, as |Y| is.")
+    spread = max(spread, abs(centre))
     growth = math.expm1(eps) if eps < 709 else math.inf
     value = centre + (growth * spread if spread > 0 else 0.0) + 2 * slack * width
     return min(padded_up(value, 1e-15, abs(centre) + abs(value)), width)

@@ -57,18 +57,25 @@ def approx_attained(epsilon: float, rate: float) -> tuple[list[float], list[floa
 def renyi_poisson(alpha: float, rate: float, curve: Curve) -> float:
     """Thm. rdp_subsampling: tight for every mechanism whose curve is attained by one pair.
 
-    Orders that are not whole are rounded up (monotonicity, part 3 of Lem. rdp_properties).
+    Between whole orders the chord: (alpha - 1) D_alpha = log E[e^((alpha-1) Z)] is convex in alpha and 0 at 1 (Hoelder), so
+    it lies below the chord of its neighbours, which is below the value at the next whole order (monotonicity).
     """
     wish = check.number("alpha", alpha, low=1, high=_LARGEST_ORDER, above=True)
     p = check.number("rate", rate, low=0, high=1)
     order = max(math.ceil(wish), 2)
-    for k in range(2, order + 1):
-        _divergence(curve, k)
+    values = {k: _divergence(curve, k) for k in range(2, order + 1)}
     if p == 0:
         return 0.0
-    if p == 1:
-        return float(rounded_up(_divergence(curve, order), 4))
-    return poisson_divergence(order, p, curve)
+
+    def at(k: int) -> float:
+        return float(rounded_up(values[k], 4)) if p == 1 else poisson_divergence(k, p, curve)
+
+    above = at(order)
+    if order == wish or order == 2:  # below 2 the chord from 0 is D_2 itself
+        return above
+    below, share = at(order - 1), order - wish
+    chord = (share * (order - 2) * below + (1 - share) * (order - 1) * above) / (wish - 1)
+    return min(float(rounded_up(chord, 16)), above)
 
 
 def renyi_fixed_size(alpha: float, rate: float, curve: Curve, largest: float = math.inf) -> float:
@@ -135,7 +142,8 @@ def _flip_total(order: float, p: float) -> float:
 def renyi_flip(alpha: float, rate: float, forth: float, back: float) -> float:
     """Thm. rdp_ss_flip: a bound on D_alpha(Q || pP + (1-p)Q) from the other side of the neighbouring relation.
 
-    `forth` bounds D_alpha(pP + (1-p)Q || Q), `back` bounds D_alpha(pQ + (1-p)P || P); the larger is never exceeded.
+    `forth` bounds D_alpha(pP + (1-p)Q || Q), `back` bounds D_alpha(pQ + (1-p)P || P); the larger is never exceeded. For
+    every alpha > 1: `inequalities` has the proof for 1 < alpha < 2, which the printed one leaves out.
     """
     order, p, a = _three(alpha, rate, forth)
     b = check.number("back", back, low=0)
