@@ -137,9 +137,7 @@ def randomized_response_renyi(alpha: Any, epsilon: Any) -> Any:
 
 def hoeffding_log_mgf(t: Any, mean: Any, bound: Any) -> Any:
     """Lem. hoeffding: log E[e^(tZ)] <= t E[Z] + t^2 bound^2 / 2 for |Z| <= bound (so that |E[Z]| <= bound)."""
-    at, centre, width = together(
-        t=numbers("t", t), mean=numbers("mean", mean), bound=numbers("bound", bound, low=0)
-    )
+    at, centre, width = together(t=numbers("t", t), mean=numbers("mean", mean), bound=numbers("bound", bound, low=0))
     if np.any(np.abs(centre) > width * (1 + _ROUNDED)):
         raise InvalidInput(f"mean = {mean!r}: must be at most bound = {bound!r} in size, as |Z| is (Lem. hoeffding).")
     value = at * centre + (at * width) ** 2 / 2

@@ -5,21 +5,21 @@ Sides(left=1.5, right=2.0)
 >>> taylor(2.0, 0.3, 2.0)
 Sides(left=1.69, right=1.84...)
 
-Each refuses arguments outside its hypotheses. `flip` is the convexity that Thm. rdp_ss_flip rests on, for every alpha > 1;
-the printed proof raises Lem. frac to the power alpha - 2 and so covers alpha >= 2 only. For 1 < alpha < 2:
+Each refuses arguments outside its hypotheses. `flip` is the convexity that Thm. rdp_ss_flip rests on, for every
+alpha > 1; the printed proof raises Lem. frac to the power alpha - 2 and so covers alpha >= 2 only. For 1 < alpha < 2:
 
 Let u = 1-p+px, w = 1-p+p/x, b = 2 - alpha in (0, 1), v = 2 alpha - 1, lambda = vp/(vp + 3(1-p)). The second derivative
 of f is alpha (alpha-1) p^2 u^(-alpha-1) (A + B - 1) with A = (1-lambda) u^v, B = lambda (u/x)^3 (uw)^(-b), and
 uw = 1 + p(1-p)(x-1)^2/x >= 1.
 
-*x >= 1.* Bernoulli: u^v >= 1 + vp(x-1), so (1-lambda)(u^v - 1) >= lambda 3(1-p)(x-1). Both factors of B/lambda lie in [0, 1],
-u/x = 1 - (1-p)(x-1)/x; hence 1 - B/lambda <= (1 - (u/x)^3) + (1 - (uw)^-b) <= 3(1-p)(x-1)/x + b p(1-p)(x-1)^2/x
+*x >= 1.* Bernoulli: u^v >= 1 + vp(x-1), so (1-lambda)(u^v - 1) >= lambda 3(1-p)(x-1). Both factors of B/lambda lie in
+[0, 1], u/x = 1 - (1-p)(x-1)/x; hence 1 - B/lambda <= (1 - (u/x)^3) + (1 - (uw)^-b) <= 3(1-p)(x-1)/x + b p(1-p)(x-1)^2/x
 = (1-p)(x-1)/x (3 + bp(x-1)) <= 3(1-p)(x-1), as bp <= 3. Together A + B >= 1.
 
 *x < 1.* By the weighted mean inequality log(A/(1-lambda)) (1-lambda) + log(B/lambda) lambda >= 0 suffices. Divided by
 v/(vp + 3(1-p)) it is g(x) = 3 (log u - p log x) - p b log(uw) >= 0. g(1) = 0, and
-g'(x) = -p(1-p)(1-x)/(ux) (3 - p b (1+x)/(xw)) <= 0, since xw = p + (1-p)x and 3p + 3(1-p)x >= pb(1+x): linear in x, true
-at 0 (b <= 3) and at 1 (2pb <= 3). So g >= 0 on (0, 1), and f is convex for every alpha > 1.
+g'(x) = -p(1-p)(1-x)/(ux) (3 - p b (1+x)/(xw)) <= 0, since xw = p + (1-p)x and 3p + 3(1-p)x >= pb(1+x): linear in x,
+true at 0 (b <= 3) and at 1 (2pb <= 3). So g >= 0 on (0, 1), and f is convex for every alpha > 1.
 """
 
 from __future__ import annotations

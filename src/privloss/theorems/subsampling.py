@@ -57,8 +57,8 @@ def approx_attained(epsilon: float, rate: float) -> tuple[list[float], list[floa
 def renyi_poisson(alpha: float, rate: float, curve: Curve) -> float:
     """Thm. rdp_subsampling: tight for every mechanism whose curve is attained by one pair.
 
-    Between whole orders the chord: (alpha - 1) D_alpha = log E[e^((alpha-1) Z)] is convex in alpha and 0 at 1 (Hoelder), so
-    it lies below the chord of its neighbours, which is below the value at the next whole order (monotonicity).
+    Between whole orders the chord: (alpha - 1) D_alpha = log E[e^((alpha-1) Z)] is convex in alpha and 0 at 1
+    (Hoelder), so it lies below the chord of its neighbours, which is below the value at the next whole order (monotonicity).
     """
     wish = check.number("alpha", alpha, low=1, high=_LARGEST_ORDER, above=True)
     p = check.number("rate", rate, low=0, high=1)
