@@ -109,14 +109,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "defn:cdp",
-        "K(t)/t^2 instead of K(t)/(t(t+1))",
+        "the search over t left out",
         "answers/concentrated.py",
         "found = rest.mean_bounds() if falls",
         "found = (0.0, 0.0) if falls",
     ),
     Mutant(
         "defn:cdp",
-        "the other direction forgotten",
+        "half of it",
         "answers/concentrated.py",
         "below, upper = _if_finite(worst.loss, _rho_bounds)",
         "below, upper = (x / 2 for x in _if_finite(worst.loss, _rho_bounds))",
@@ -552,7 +552,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "fixed-size batches, Renyi",
         "p^2 C(a, 2) with 2 for its 4",
-        _SUB,
+        "losses/curve.py",
         "math.log(4) + float(_log_expm1",
         "math.log(2) + float(_log_expm1",
     ),

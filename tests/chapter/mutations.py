@@ -115,9 +115,9 @@ def page(lines: list[str]) -> str:
     labels = {m.label for m in MUTANTS}
     return (
         "# Planted errors in the chapter's theorems\n\n"
-        f"{len(lines)} wrong constants, dropped hypotheses and turned signs, for {len(labels)} results. Each is planted\n"
-        "in a copy of the sources; the tests that [chapter.md](chapter.md) names for that result must fail. Written by\n"
-        "`python -m tests.chapter.mutations`.\n\n"
+        f"{len(lines)} wrong constants, dropped hypotheses and turned signs, for {len(labels)} results. Each is\n"
+        "planted in a copy of the sources; the tests that [chapter.md](chapter.md) names for that result must fail.\n"
+        "Written by `python -m tests.chapter.mutations`.\n\n"
         "| result | planted | verdict | by |\n|---|---|---|---|\n" + "\n".join(lines) + "\n"
     )
 

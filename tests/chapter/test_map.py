@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.chapter.mutants import MUTANTS
+
 ROOT = Path(__file__).parents[2]
 LABELS = json.loads((ROOT / "tests" / "data" / "chapter_labels.json").read_text())
 ROW = re.compile(
@@ -68,7 +70,24 @@ def test_the_checks_can_fail() -> None:
     assert "test_no_such" not in functions_in(Path(__file__))
 
 
+def test_every_label_has_a_planted_error() -> None:
+    """`python -m tests.chapter.mutations` runs them; here: there are enough, and each still fits the sources."""
+    assert {m.label for m in MUTANTS} >= set(LABELS["labels"])
+    assert {m.label for m in MUTANTS} <= {r["label"] for r in ROWS}
+    assert len(MUTANTS) >= 60
+    for mutant in MUTANTS:
+        assert mutant.old in (ROOT / "src" / "privloss" / mutant.file).read_text(), f"{mutant.label}: {mutant.what}"
+
+
 def test_errata_are_recorded() -> None:
     text = (ROOT / "docs" / "errata.md").read_text()
-    for item in ("privloss_adp", "Cor. kov", "tight example", "Lem. decomposition", "Lem. fingerprinting"):
+    for item in (
+        "privloss_adp",
+        "Cor. kov",
+        "tight example",
+        "Lem. decomposition",
+        "Lem. fingerprinting",
+        "1 < α < 2",
+        "9.6836",
+    ):
         assert item in text

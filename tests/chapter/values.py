@@ -1,4 +1,8 @@
-"""The chapter's formulas typed again in mpmath: sums, integrals, enumerations and roots that share nothing with privloss."""
+"""Values of the chapter, recomputed in 50-digit arithmetic by code that shares nothing with privloss.
+
+``python -m tests.chapter.values`` writes the table of docs/values.md; `test_values.py` checks every row. A truth is the
+printed formula typed again, an enumeration or an integral in mpmath; `side` says which way our number must be rounded.
+"""
 
 from __future__ import annotations
 
