@@ -86,8 +86,8 @@ def poisson_divergence(order: int, rate: float, divergence: Callable[[int], floa
 
 
 def fixed_size_divergence(order: int, rate: float, divergence: Callable[[int], float], largest: float) -> float:
-    """Batches of fixed size under replace-one (Wang, Balle, Kasiviswanathan 2019, Thm. 9), at a whole order, rounded up,
-    for 0 < rate <= 1:
+    """Batches of fixed size under replace-one (Wang, Balle, Kasiviswanathan 2019, Thm. 9), at a whole order, rounded
+    up, for 0 < rate <= 1:
 
     log(1 + p^2 C(a,2) min{4 (e^D2 - 1), e^D2 min{2, (e^D_inf - 1)^2}}
           + sum_{j>=3} p^j C(a,j) e^((j-1) D_j) min{2, (e^D_inf - 1)^j}) / (a - 1),

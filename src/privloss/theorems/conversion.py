@@ -23,6 +23,7 @@ from privloss.numerics import check
 from privloss.numerics.arrays import numbers, plain, together
 from privloss.numerics.contour.transform import log_kappa
 from privloss.numerics.floats import SMALLEST, Real, raised, rounded_down, rounded_up
+from privloss.numerics.stable import exp_minus_1_minus
 from privloss.theorems import optimal_conversion
 
 FORMS = ("infimum", "simple")
@@ -109,6 +110,29 @@ def gaussian_zcdp(sensitivity: Any, sigma: Any) -> Any:
 def pure_to_zcdp(epsilon: Any) -> Any:
     """Prop. pdp2cdp: epsilon-DP implies epsilon^2/2-zCDP."""
     return plain(rounded_up(numbers("epsilon", epsilon, low=0) ** 2 / 2, 2))
+
+
+def pure_to_zcdp_exact(epsilon: Any) -> Any:
+    """The least rho that epsilon-DP implies, epsilon tanh(epsilon/2): the KL divergence of randomised response.
+
+    With s = 2t+1 and a = epsilon/2 its K(t) = log cosh(sa) - log cosh(a), and t(t+1) = (s^2 - 1)/4. log cosh(a sqrt v)
+    is concave in v = s^2 (tanh(x)/x falls), so K lies below its tangent at v = 1, which is t(t+1) 2a tanh(a); and no
+    epsilon-DP pair has larger moments (Cor. kov).
+    """
+    eps = numbers("epsilon", epsilon, low=0)
+    return plain(rounded_up(eps * np.tanh(eps / 2), 8))
+
+
+def laplace_zcdp(epsilon: Any) -> Any:
+    """The least rho of Laplace noise with sensitivity/scale = epsilon: its KL divergence, epsilon + e^-epsilon - 1.
+
+    t(t+1) rho - K(t) is 0 at epsilon = 0 and its derivative in epsilon has the sign of (1-r)((m+1)/2 + (m-1)/2 r^m) -
+    1 + r^m, r = e^-epsilon, m = 2t+1. That vanishes at r = 1 together with its derivative, and is convex in r: its second
+    derivative is m (m-1) r^(m-2) (1-r) (m+1)/2 >= 0.
+    """
+    eps = numbers("epsilon", epsilon, low=0)
+    # e^-x - 1 + x without cancellation
+    return plain(rounded_up(exp_minus_1_minus(-eps), 16))
 
 
 def range_to_renyi(alpha: Any, forth: Any, back: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 
 from privloss.errors import InvalidInput
 from privloss.losses.curve import fixed_size_divergence, poisson_divergence
+from privloss.losses.samplers.draws import binomial_tail, box_height
 from privloss.numerics import check
 from privloss.numerics.arrays import numbers, plain, together
 from privloss.numerics.floats import padded_down, raised, rounded_down, rounded_up
@@ -42,6 +43,30 @@ def approx(epsilon: Any, delta: Any, rate: Any) -> tuple[Any, Any]:
         far = raised(far, 8, 1 + eps - np.log(np.maximum(p, 1e-320)))
     value = np.where(eps <= 600, near, np.where(p == 0, 0.0, far))
     return plain(np.where(p == 1, eps, rounded_up(value, 8))), plain(np.where(p == 1, slack, rounded_up(p * slack, 1)))
+
+
+def with_replacement(epsilon: float, profile: Callable[[int], float], people: int, draws: int) -> tuple[float, float]:
+    """m independent draws out of n people, under replacement of one (Balle, Barthe, Gaboardi 2018, Thm. 10):
+
+    (log(1 + q (e^eps - 1)), sum over k = 1..m of C(m,k) (1/n)^k (1-1/n)^(m-k) delta_k(eps)), q = 1 - (1-1/n)^m.
+    `profile(k)` is delta_k(epsilon), what holds for a group of k people; `box_profile` has it for an (eps, delta) box.
+    Plans do this by themselves.
+    """
+    eps, n, m = check.number("epsilon", epsilon, low=0), check.count("people", people), check.count("draws", draws)
+    if not callable(profile):
+        raise InvalidInput(f"profile = {profile!r}: must be a function of the number of people.")
+    weights, rest = binomial_tail(m, 1 / n)
+    deltas = [check.number(f"profile({k})", profile(k), low=0, high=1) for k in range(1, len(weights) + 1)]
+    total = math.fsum([*(w * d for w, d in zip(weights, deltas, strict=True)), rest])
+    hit = min(math.fsum([*weights, rest]), 1.0)
+    return float(approx(eps, 0.0, hit)[0]), min(float(rounded_up(total, 4)), 1.0)
+
+
+def box_profile(box_epsilon: float, box_delta: float, people: int, epsilon: float) -> float:
+    """The largest delta(epsilon) between two datasets that differ in k people, for an (eps0, delta0)-DP mechanism:
+    d + (1-d) (e^(k eps0) - e^eps)_+ / (e^(k eps0) + 1), d of the group (sec. addremovereplace; Cor. kov)."""
+    eps = check.number("epsilon", epsilon, low=0)
+    return box_height(*group.approx(box_epsilon, box_delta, people), eps)
 
 
 def approx_attained(epsilon: float, rate: float) -> tuple[list[float], list[float]]:
