@@ -177,7 +177,7 @@ def test_compare_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_every_figure_has_a_name() -> None:
-    assert set(FIGURES) == {"composition", "subsampling", "tracing"}
+    assert set(FIGURES) == {"composition", "subsampling", "tracing", "central-limit", "sgd", "sgd-delta"}
 
 
 def test_the_same_is_not_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:

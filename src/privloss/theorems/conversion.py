@@ -126,9 +126,9 @@ def pure_to_zcdp_exact(epsilon: Any) -> Any:
 def laplace_zcdp(epsilon: Any) -> Any:
     """The least rho of Laplace noise with sensitivity/scale = epsilon: its KL divergence, epsilon + e^-epsilon - 1.
 
-    t(t+1) rho - K(t) is 0 at epsilon = 0 and its derivative in epsilon has the sign of (1-r)((m+1)/2 + (m-1)/2 r^m) -
-    1 + r^m, r = e^-epsilon, m = 2t+1. That vanishes at r = 1 together with its derivative, and is convex in r: its second
-    derivative is m (m-1) r^(m-2) (1-r) (m+1)/2 >= 0.
+    t(t+1) rho - K(t) is 0 at epsilon = 0 and its derivative in epsilon has the sign of
+    (1-r)((m+1)/2 + (m-1)/2 r^m) - 1 + r^m, r = e^-epsilon, m = 2t+1. That vanishes at r = 1 together with its
+    derivative, and is convex in r: its second derivative is m (m-1) r^(m-2) (1-r) (m+1)/2 >= 0.
     """
     eps = numbers("epsilon", epsilon, low=0)
     # e^-x - 1 + x without cancellation

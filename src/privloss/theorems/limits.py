@@ -48,17 +48,17 @@ def mean_error_lower_small_delta(people: int, dimensions: int, epsilon: float, d
 
     Let g people hold the same record, n' = n // g such groups (the rest hold zeros, which costs a factor n' g / n): to
     them the mean is (eps', delta')-DP, the parameters of a group of g. With Z_i and A = |M - P| as in the proof of
-    Thm. lowerbound, clipped to [0,1]^k, and Z~_i for a record that M has not seen: Z~_i is a sum of k independent terms,
-    so P[Z~_i > s A] <= e^(-2 s^2) (Hoeffding), and P[Z_i > s A] <= e^(eps' - 2 s^2) + delta' =: eta for any s > 0. As
+    Thm. lowerbound, clipped to [0,1]^k, and Z~_i for a record that M has not seen: Z~_i is a sum of k independent
+    terms, so P[Z~_i > s A] <= e^(-2 s^2) (Hoeffding), and P[Z_i > s A] <= e^(eps' - 2 s^2) + delta' =: eta, s > 0. As
     |Z_i| <= k, E[Z_i] <= s E[A] + k eta, and E[A] <= alpha sqrt(k) + sqrt(k / 6n'). By Lem. fingerprinting
 
         1/12 - alpha^2 <= n' (s alpha / sqrt(k) + s / sqrt(6 n' k) + eta),
 
-    a quadratic inequality for alpha. Thm. lowerbound pays e^eps' - 1 where this pays sqrt(eps'), so that here groups may
-    be large: eps' up to about log(1/delta). Every g and s is valid, the best of many is taken; 0 if none says anything.
+    a quadratic inequality for alpha. Thm. lowerbound pays e^eps' - 1 where this pays sqrt(eps'), so here groups may be
+    large: eps' up to about log(1/delta). Every g and s is valid, the best of many is taken; 0 if none says anything.
 
     >>> [round(mean_error_lower_small_delta(10**6, 10**9, 0.1, 10.0**-d), 4) for d in (8, 16, 32, 64)]
-    []
+    [0.0086, 0.0989, 0.1588, 0.1968]
     """
     n, k = check.count("people", people), check.count("dimensions", dimensions)
     eps, slack = check.number("epsilon", epsilon, low=0), check.number("delta", delta, low=0, high=1)

@@ -21,13 +21,14 @@ from privloss.theorems.pairs.discrete import DiscretePair
 
 
 def largest_loss_probability(epsilon: float) -> float:
-    """P[Z = epsilon] <= 1/(1 + e^-epsilon) for every epsilon-DP pair ("Basic Composition, Revisited").
+    """P[Z = epsilon] <= 1/(1 + e^-epsilon) for every epsilon-DP pair ("Basic Composition, Revisited"), epsilon > 0;
+    at 0 the loss is surely 0.
 
     With S = {Z = epsilon}: P(S) = e^eps Q(S) and 1 - Q(S) <= e^eps (1 - P(S)), so
     1 - e^-eps P(S) <= e^eps - e^eps P(S). Randomised response attains it.
     """
     eps = check.number("epsilon", epsilon, low=0)
-    return min(float(rounded_up(1 / (1 + math.exp(-eps)), 4)), 1.0)
+    return min(float(rounded_up(1 / (1 + math.exp(-eps)), 4)), 1.0) if eps > 0 else 1.0
 
 
 class NoiseScales(NamedTuple):

@@ -85,7 +85,8 @@ def _drawn(step: Step, n: int, m: int, at: Setting) -> Step:
     text = f"sampler: {m} draws with replacement out of {n} records, afresh at every step; n public"
     theorem = (
         "with replacement: the symmetric pair of the profile sum P[K = k] delta_k, delta_k of a group of k by its "
-        "largest loss (Balle, Barthe, Gaboardi 2018, Thm. 10); lower end: a query that only asks whether the record was drawn"
+        "largest loss (Balle, Barthe, Gaboardi 2018, Thm. 10); lower end: a query that only asks "
+        "whether the record was drawn"
     )
     about = f"{at.inner}: its guarantee holds under replace-one; {text}"
     return Step((theorem,), (about,), TableLoss.one(table), mirrored=True, attained=below)
