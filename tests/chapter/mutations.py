@@ -104,7 +104,7 @@ def main() -> int:
         verdict = {0: "SURVIVED", 1: "killed"}.get(code, "BROKEN")
         bad |= verdict != "killed"
         print(f"{verdict:8} {mutant.label:42} {mutant.what:44} {time.monotonic() - begun:4.1f} s  {said}", flush=True)
-        lines.append(f"| `{mutant.label}` | {mutant.what} | {verdict} | `{said.rpartition('/')[2]}` |")
+        lines.append(f"| `{mutant.label}` | {mutant.what} | {verdict} | `{said}` |")
     if not only:
         PAGE.write_text(page(lines))
     return 1 if bad else 0

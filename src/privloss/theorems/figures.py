@@ -2,7 +2,7 @@
 
 >>> figure = central_limit_figure(counts=(100, 10_000))
 >>> [round(figure.curves["proven upper end"][i] * k**0.5, 2) for i, k in enumerate((100, 10_000))]  # like 1/sqrt k
-[0.47, 0.47]
+[0.48, 0.47]
 """
 
 from __future__ import annotations

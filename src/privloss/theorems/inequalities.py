@@ -2,8 +2,8 @@
 
 >>> frac(0.5, 3.0)
 Sides(left=1.5, right=2.0)
->>> taylor(2.0, 0.3, 2.0)
-Sides(left=1.69, right=1.84...)
+>>> taylor(2.0, 0.5, 2.0)
+Sides(left=2.25, right=2.67...)
 
 Each refuses arguments outside its hypotheses. `flip` is the convexity that Thm. rdp_ss_flip rests on, for every
 alpha > 1; the printed proof raises Lem. frac to the power alpha - 2 and so covers alpha >= 2 only. For 1 < alpha < 2:
