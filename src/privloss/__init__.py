@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.tabulated import tabulate as tabulate
     from privloss.mechanisms.tabulated import tabulate_densities as tabulate_densities
     from privloss.mechanisms.trade_off import TradeOff as TradeOff
+    from privloss.mechanisms.truncated_cdp import TruncatedCDP as TruncatedCDP
     from privloss.mechanisms.truncated_gaussian import TruncatedGaussian as TruncatedGaussian
     from privloss.mechanisms.truncated_laplace import TruncatedLaplace as TruncatedLaplace
     from privloss.mechanisms.unary_encoding import UnaryEncoding as UnaryEncoding
@@ -152,6 +153,7 @@ _HOMES = {
         "tabulate_densities",
     ),
     "mechanisms.trade_off": ("TradeOff",),
+    "mechanisms.truncated_cdp": ("TruncatedCDP",),
     "mechanisms.truncated_gaussian": ("TruncatedGaussian",),
     "mechanisms.truncated_laplace": ("TruncatedLaplace",),
     "mechanisms.unary_encoding": ("UnaryEncoding",),
@@ -235,6 +237,7 @@ __all__ = [
     "Step",
     "Tabulated",
     "TradeOff",
+    "TruncatedCDP",
     "TruncatedGaussian",
     "TruncatedLaplace",
     "TruncatedPoisson",

@@ -237,6 +237,31 @@ def test_fixed_size_boxes(n: int, m: int) -> None:
                 refused.epsilon(1e-6, adjacency=adjacency)
 
 
+@pytest.mark.parametrize("omega", [1.5, 2.5, 20.0, 500.0])
+def test_truncated_cdp(omega: float) -> None:
+    """zCDP up to omega: no better than zCDP, nothing beyond omega, and as good where the best order lies below it."""
+    box, whole = pl.TruncatedCDP(0.1, omega), pl.ZCDP(0.1)
+    truth, found = (whole * 3).epsilon(1e-6), (box * 3).epsilon(1e-6)
+    assert found.lower <= truth.upper * (1 + 1e-12)
+    assert found.upper >= truth.upper * (1 - 1e-12)
+    assert box.rdp(omega).upper == pytest.approx(0.1 * omega, rel=1e-12)
+    assert box.rdp(omega * JUST).upper == math.inf
+    between = 1 + 0.37 * (omega - 1)
+    assert 0.1 * between <= box.rdp(between).upper <= 0.1 * between * 1.02
+    assert box.zcdp().upper == math.inf
+    if omega >= 20:
+        assert found.upper == pytest.approx(truth.upper, rel=2e-3)
+        sampled, ideal = ((b.poisson(0.1) * 3).epsilon(1e-6).upper for b in (box, whole))
+        assert ideal * (1 - 1e-9) <= sampled <= ideal * (1.05 if omega == 20 else 1 + 1e-9)
+        assert (box.fixed_size(10, 3) * 3).epsilon(1e-6, adjacency="replace-one").upper < math.inf
+    if omega == 1.5:
+        with pytest.raises(pl.Unsupported, match="at least 2"):
+            (box.poisson(0.1) * 3).epsilon(1e-6)
+    for bad in (1.0, math.nan):
+        with pytest.raises(pl.InvalidInput, match="omega"):
+            pl.TruncatedCDP(0.1, bad)
+
+
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
