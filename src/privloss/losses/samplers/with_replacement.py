@@ -79,6 +79,8 @@ def _drawn(step: Step, n: int, m: int, at: Setting) -> Step:
     if table is None:
         raise Unsupported(f"{at.sampled}: without a largest loss no bound is proven with replacement; use poisson.")
     try:
+        if step.symmetric is None:
+            raise NoPair
         below = step.symmetric(-math.expm1(m * math.log1p(-1 / n)) * (1 - 1e-14)).attained
     except NoPair:
         below = (None,)
