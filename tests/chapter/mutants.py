@@ -556,4 +556,42 @@ MUTANTS: tuple[Mutant, ...] = (
         "math.log(4) + float(_log_expm1",
         "math.log(2) + float(_log_expm1",
     ),
+    # remarks and notes
+    Mutant("N(E Z, Var Z)", "a tenth of the constant", "theorems/central_limit.py", "0.4748, 0.56", "0.04748, 0.056"),
+    Mutant(
+        "sampling with replacement",
+        "groups as private as one",
+        "losses/samplers/draws.py",
+        "groups = [approx(top, slack, k)",
+        "groups = [approx(top, slack, 1)",
+    ),
+    Mutant("exact zCDP of pure DP", "tanh(eps/4)", _CONV, "eps * np.tanh(eps / 2)", "eps * np.tanh(eps / 4)"),
+    Mutant(
+        "lower bound in log(1/delta)",
+        "a tail of e^(-s^2) would do",
+        _LIMITS,
+        "(eps + math.log(groups) + more) / 2",
+        "(eps + math.log(groups) + more) / 4",
+    ),
+    Mutant(
+        "truncated concentrated DP",
+        "orders beyond omega",
+        "mechanisms/truncated_cdp.py",
+        "if k <= omega)",
+        "if k <= 2 * omega)",
+    ),
+    Mutant(
+        "chords between Renyi orders",
+        "chords lowered",
+        "losses/curve.py",
+        "np.append(0.0, places * values)",
+        "np.append(0.0, 0.9 * places * values)",
+    ),
+    Mutant(
+        "largest loss is rare",
+        "e^eps for e^-eps",
+        "theorems/remarks.py",
+        "1 / (1 + math.exp(-eps)), 4",
+        "1 / (1 + math.exp(eps)), 4",
+    ),
 )
