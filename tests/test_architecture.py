@@ -235,10 +235,12 @@ def test_public_surface() -> None:
             "Gaussian", "GaussianPair", "InvalidInput", "InvalidPlan", "Kind", "Laplace", "Ledger", "Mechanism",
             "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP",
             "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated", "TradeOff",
-            "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported",
-            "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate", "certify", "composition", "conversion",
-            "dp_sgd", "estimate", "group", "limits", "odometers", "parallel", "parameters", "pipelines", "register",
-            "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing", "verify",
+            "TruncatedCDP", "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding",
+            "Unreachable", "Unsupported", "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate",
+            "central_limit", "certify", "compare", "composition", "conversion", "dp_sgd", "estimate", "figures",
+            "gaussian_dp", "group", "inequalities", "limits", "odometers", "optimal_conversion", "parallel",
+            "parameters", "pipelines", "register", "remarks", "saddle_point", "selfcheck", "shuffling", "subsampling",
+            "sweep", "tabulate", "tabulate_densities", "tracing", "tradeoff", "verify",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

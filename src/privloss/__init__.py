@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privloss.answers import estimate as estimate
+    from privloss.answers import tradeoff as tradeoff
     from privloss.answers.parallel import parallel as parallel
     from privloss.certificates.certificate import Certificate as Certificate
     from privloss.certificates.certificate import certify as certify
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.tabulated import tabulate as tabulate
     from privloss.mechanisms.tabulated import tabulate_densities as tabulate_densities
     from privloss.mechanisms.trade_off import TradeOff as TradeOff
+    from privloss.mechanisms.truncated_cdp import TruncatedCDP as TruncatedCDP
     from privloss.mechanisms.truncated_gaussian import TruncatedGaussian as TruncatedGaussian
     from privloss.mechanisms.truncated_laplace import TruncatedLaplace as TruncatedLaplace
     from privloss.mechanisms.unary_encoding import UnaryEncoding as UnaryEncoding
@@ -71,14 +73,22 @@ if TYPE_CHECKING:
     from privloss.planning.calibrate import calibrate as calibrate
     from privloss.planning.dp_sgd import dp_sgd as dp_sgd
     from privloss.planning.sweep import sweep as sweep
+    from privloss.theorems import central_limit as central_limit
     from privloss.theorems import composition as composition
     from privloss.theorems import conversion as conversion
+    from privloss.theorems import figures as figures
+    from privloss.theorems import gaussian_dp as gaussian_dp
     from privloss.theorems import group as group
+    from privloss.theorems import inequalities as inequalities
     from privloss.theorems import limits as limits
+    from privloss.theorems import optimal_conversion as optimal_conversion
     from privloss.theorems import pipelines as pipelines
+    from privloss.theorems import remarks as remarks
+    from privloss.theorems import saddle_point as saddle_point
     from privloss.theorems import shuffling as shuffling
     from privloss.theorems import subsampling as subsampling
     from privloss.theorems import tracing as tracing
+    from privloss.theorems.compare import compare as compare
     from privloss.theorems.pairs.discrete import DiscretePair as DiscretePair
     from privloss.theorems.pairs.smooth import DensityPair as DensityPair
     from privloss.theorems.pairs.smooth import GaussianPair as GaussianPair
@@ -143,6 +153,7 @@ _HOMES = {
         "tabulate_densities",
     ),
     "mechanisms.trade_off": ("TradeOff",),
+    "mechanisms.truncated_cdp": ("TruncatedCDP",),
     "mechanisms.truncated_gaussian": ("TruncatedGaussian",),
     "mechanisms.truncated_laplace": ("TruncatedLaplace",),
     "mechanisms.unary_encoding": ("UnaryEncoding",),
@@ -156,6 +167,7 @@ _HOMES = {
     "planning.calibrate": ("calibrate",),
     "planning.dp_sgd": ("dp_sgd",),
     "planning.sweep": ("sweep",),
+    "theorems.compare": ("compare",),
     "theorems.pairs.discrete": ("DiscretePair",),
     "theorems.pairs.smooth": (
         "DensityPair",
@@ -163,17 +175,25 @@ _HOMES = {
     ),
 }
 _MODULES = {
+    "central_limit": "theorems.central_limit",
     "composition": "theorems.composition",
     "conversion": "theorems.conversion",
     "estimate": "answers.estimate",
+    "figures": "theorems.figures",
+    "gaussian_dp": "theorems.gaussian_dp",
     "group": "theorems.group",
+    "inequalities": "theorems.inequalities",
     "limits": "theorems.limits",
     "odometers": "ledger.odometers",
+    "optimal_conversion": "theorems.optimal_conversion",
     "parameters": "mechanisms.parameters",
     "pipelines": "theorems.pipelines",
+    "remarks": "theorems.remarks",
+    "saddle_point": "theorems.saddle_point",
     "shuffling": "theorems.shuffling",
     "subsampling": "theorems.subsampling",
     "tracing": "theorems.tracing",
+    "tradeoff": "answers.tradeoff",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -217,6 +237,7 @@ __all__ = [
     "Step",
     "Tabulated",
     "TradeOff",
+    "TruncatedCDP",
     "TruncatedGaussian",
     "TruncatedLaplace",
     "TruncatedPoisson",
@@ -227,18 +248,26 @@ __all__ = [
     "__version__",
     "allocate",
     "calibrate",
+    "central_limit",
     "certify",
+    "compare",
     "composition",
     "conversion",
     "dp_sgd",
     "estimate",
+    "figures",
+    "gaussian_dp",
     "group",
+    "inequalities",
     "limits",
     "odometers",
+    "optimal_conversion",
     "parallel",
     "parameters",
     "pipelines",
     "register",
+    "remarks",
+    "saddle_point",
     "selfcheck",
     "shuffling",
     "subsampling",
@@ -246,6 +275,7 @@ __all__ = [
     "tabulate",
     "tabulate_densities",
     "tracing",
+    "tradeoff",
     "verify",
 ]
 

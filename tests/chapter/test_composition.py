@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -128,49 +127,6 @@ def test_basic_is_tight() -> None:
     exact = (pl.Laplace(5.0) * 5).delta(1.0 - 1e-9)
     assert exact.lower == pytest.approx(math.exp(found.log_probability) * -math.expm1(-1e-9), rel=1e-6)
     assert (pl.Laplace(5.0) * 5).delta(1.0).upper < 1e-15  # 5 * 0.2 is 1 up to a rounding
-
-
-def test_adaptive_parameters() -> None:
-    """Three rounds whose parameters depend on earlier answers, rhos summing to a fixed budget: the divergence of the
-    whole tree stays below the budget at every order (what makes the plain sum a filter for zCDP)."""
-    budget = 0.5
-
-    def tree(spent: float, depth: int, side: int) -> list[tuple[float, float]]:
-        left = budget - spent
-        if depth == 3 or left <= 1e-9:
-            return [(1.0, 1.0)]
-        share = left if depth == 2 else left * (0.25 if side == 0 else 0.8)
-        eps = math.sqrt(2 * share)  # eps^2/2 = share
-        pair = response(eps)
-        out = []
-        for answer in (0, 1):
-            for a, b in tree(spent + share, depth + 1, answer):
-                out.append((pair.p[answer] * a, pair.q[answer] * b))
-        return out
-
-    leaves = tree(0.0, 0, 0)
-    whole = DiscretePair([a for a, _ in leaves], [b for _, b in leaves])
-    for alpha in (1.1, 2, 5, 20, 100):
-        assert whole.renyi(alpha) <= alpha * comp.zcdp([budget]) * (1 + 1e-12)
-
-
-def test_concurrent_composition() -> None:
-    """Two interactive mechanisms, each two rounds of randomised response, queried in an order that depends on what was
-    seen: the transcript is no worse than optimal composition of the four."""
-    eps = (0.3, 0.5)
-    outcomes = []
-    for first, second, third, fourth in itertools.product((0, 1), repeat=4):
-        # the adversary starts with system A; if it saw 1 it turns to system B twice, then back, otherwise alternates
-        order = (0, 1, 1, 0) if first else (0, 1, 0, 1)
-        p = q = 1.0
-        for system, answer in zip(order, (first, second, third, fourth), strict=True):
-            pair = response(eps[system])
-            p, q = p * pair.p[answer], q * pair.q[answer]
-        outcomes.append((p, q))
-    transcript = DiscretePair([a for a, _ in outcomes], [b for _, b in outcomes])
-    for at in (0.0, 0.2, 0.5, 1.0):
-        bound = comp.optimal_delta([0.3, 0.5], epsilon=at, count=2)
-        assert transcript.hockey_stick(at) <= bound.upper * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_lower_bound_conditions() -> None:
         limits.mean_error_lower(1000, 10**6, 1.0, 1e-4)
     with pytest.raises(pl.InvalidInput, match=r"must be at least 200 \(e\^eps - 1\)\^2 n"):
         limits.mean_error_lower(1000, 1000, 1.0, 1e-6)
-    for bad in (0.0, -1.0, math.nan, "1"):
+    for bad in (-1e-300, -1.0, math.nan, "1"):
         with pytest.raises(pl.InvalidInput, match="epsilon = "):
             limits.mean_error_lower(1000, 10**6, bad, 1e-6)  # type: ignore[arg-type]
 

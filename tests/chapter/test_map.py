@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.chapter.mutants import MUTANTS
+
 ROOT = Path(__file__).parents[2]
 LABELS = json.loads((ROOT / "tests" / "data" / "chapter_labels.json").read_text())
 ROW = re.compile(
-    r"^\| `(?P<label>[^`]+)` \| (?P<line>.+?) \| `(?P<function>[\w.]+)` \| `(?P<test>[^`]+)` \|$", re.MULTILINE
+    r"^\| `(?P<label>[^`]+)` \| (?P<line>.+?) \| `(?P<function>[\w.]+)` \| (?P<tests>`[^`]+`(?:, `[^`]+`)*) \|$",
+    re.MULTILINE,
 )
 ROWS = [m.groupdict() for m in ROW.finditer((ROOT / "docs" / "chapter.md").read_text())]
 
@@ -31,6 +34,11 @@ def resolve(path: str) -> Any:
             found = getattr(found, name)
         return found
     raise ModuleNotFoundError(path)
+
+
+def named(cell: str) -> list[str]:
+    """The tests in the last column."""
+    return re.findall(r"`([^`]+)`", cell)
 
 
 def functions_in(path: Path) -> set[str]:
@@ -50,8 +58,9 @@ def test_no_row_is_lost_to_the_pattern() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: r["label"])
 def test_row(row: dict[str, str]) -> None:
     assert callable(resolve(row["function"]))
-    file, _, name = row["test"].partition("::")
-    assert name.split("[")[0] in functions_in(ROOT / file), f"{row['test']} does not exist"
+    for test in named(row["tests"]):
+        file, _, name = test.partition("::")
+        assert name.split("[")[0] in functions_in(ROOT / file), f"{test} does not exist"
     assert len(row["line"]) > 8
 
 
@@ -61,7 +70,24 @@ def test_the_checks_can_fail() -> None:
     assert "test_no_such" not in functions_in(Path(__file__))
 
 
+def test_every_label_has_a_planted_error() -> None:
+    """`python -m tests.chapter.mutations` runs them; here: there are enough, and each still fits the sources."""
+    assert {m.label for m in MUTANTS} >= set(LABELS["labels"])
+    assert {m.label for m in MUTANTS} <= {r["label"] for r in ROWS}
+    assert len(MUTANTS) >= 60
+    for mutant in MUTANTS:
+        assert mutant.old in (ROOT / "src" / "privloss" / mutant.file).read_text(), f"{mutant.label}: {mutant.what}"
+
+
 def test_errata_are_recorded() -> None:
     text = (ROOT / "docs" / "errata.md").read_text()
-    for item in ("privloss_adp", "Cor. kov", "tight example", "Lem. decomposition", "Lem. fingerprinting"):
+    for item in (
+        "privloss_adp",
+        "Cor. kov",
+        "tight example",
+        "Lem. decomposition",
+        "Lem. fingerprinting",
+        "1 < α < 2",
+        "9.6836",
+    ):
         assert item in text

@@ -39,7 +39,7 @@ def test_subsampling_figure() -> None:
     for i in range(4):
         row = {name: curve[i] for name, curve in figure.curves.items()}
         exact = row["exact, Gaussian"]
-        assert row["theorem, whole orders"] == pytest.approx(exact, rel=1e-9)
+        assert row["theorem and chords"] == pytest.approx(exact, rel=1e-9)
         assert min(row["analytic"], row["limit"], row["unamplified"]) >= exact * (1 - 1e-12)
         assert math.isnan(row["floor"]) or row["floor"] <= exact
     assert figure.curves["unamplified"][0] == 1.0
@@ -177,7 +177,7 @@ def test_compare_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_every_figure_has_a_name() -> None:
-    assert set(FIGURES) == {"composition", "subsampling", "tracing"}
+    assert set(FIGURES) == {"composition", "subsampling", "tracing", "central-limit", "sgd", "sgd-delta"}
 
 
 def test_the_same_is_not_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,23 +71,6 @@ def test_flip(pair: DiscretePair, rate: float, alpha: float) -> None:
     assert 0 <= sub.flip_weight(alpha, rate) <= 1
 
 
-@given(st.floats(0, 1), st.floats(1e-3, 1e3), st.floats(1, 50))
-def test_lemmas_of_the_flip(p: float, x: float, v: float) -> None:
-    assert 1 / (1 - p + p / x) <= (1 - p + p * x) * (1 + 1e-12)
-    left = 3 * (1 - p) * (1 - p + p * x) ** v + v * p * ((1 - p) / x + p) ** 3
-    assert left >= (3 * (1 - p) + v * p) * (1 - 1e-12)
-
-
-@given(st.floats(0, -math.expm1(-1.0)), st.floats(0, 100), st.floats(1.001, 30), st.floats(1, 3))
-def test_lemmas_of_the_analytic_bound(p: float, x: float, alpha: float, factor: float) -> None:
-    left = (1 - p + p * x) ** alpha
-    taylor = 1 + alpha * p * (x - 1) + math.e / 2 * alpha * (alpha - 1) * p**2 * (x - 1) ** 2
-    if alpha <= 2 or p * x <= max(p, (1 - p) / (alpha - 2)):
-        assert left <= taylor * (1 + 1e-12)
-    omega = alpha * factor
-    assert left <= (taylor + ((alpha - 1) * p * x) ** omega) * (1 + 1e-12)
-
-
 @settings(max_examples=100, deadline=None)
 @given(pairs(positive=True), st.floats(1e-3, 0.63), st.floats(1.05, 15))
 def test_analytic_jensen_and_floor(pair: DiscretePair, rate: float, alpha: float) -> None:

@@ -31,6 +31,7 @@ MECHANISMS: list[pl.Mechanism] = [
     pl.ApproxDP(0.2, 1e-9),
     pl.ZCDP(0.1),
     pl.ZCDP(0.1, 1e-9),
+    pl.TruncatedCDP(0.1, 20.0),
     pl.RDP([2, 8, 32], [0.1, 0.4, 1.8]),
     pl.GDP(0.4),
     pl.PrivacyProfile([0.0, 0.5, 1.0], [0.1, 1e-3, 0.0]),

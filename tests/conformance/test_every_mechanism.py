@@ -95,6 +95,14 @@ MECHANISMS = [
         (("scale", lambda v: plan(pl.RDP([2, 8, 32], [0.1 * v, 0.4 * v, 1.8 * v]), 3), (0.01, 1.0, 1.1, 20.0), +1),),
     ),
     Entry(
+        "truncated-cdp",
+        lambda: plan(pl.TruncatedCDP(0.1, 20.0), 3),
+        (
+            ("rho", lambda v: plan(pl.TruncatedCDP(v, 20.0), 3), (0.0, 1e-6, 0.1, 0.11, 20.0), +1),
+            ("omega", lambda v: plan(pl.TruncatedCDP(0.1, v), 3), (1.5, 2.0, 20.0, 21.0, 500.0), -1),
+        ),
+    ),
+    Entry(
         "heterogeneous boxes",
         lambda: pl.PureDP(0.21) * 10 + pl.PureDP(0.07) * 5 + pl.ApproxDP(0.3, 1e-9),
         (("epsilon", lambda v: pl.PureDP(v) * 10 + pl.PureDP(0.05) * 20, (0.01, 0.1, 0.11, 2.0), +1),),
@@ -242,7 +250,7 @@ MECHANISMS = [
         (("delta", lambda v: plan(pl.ZCDP(0.1, v), 3), (0.0, 1e-12, 1e-9, 0.5, 1.0), +1),),
     ),
 ]  # fmt: skip
-CURVES = ("zcdp", "rdp", "poisson zcdp", "approximate zcdp")
+CURVES = ("zcdp", "truncated-cdp", "rdp", "poisson zcdp", "approximate zcdp")
 NOT_ATTAINED = (  # the dominating pair of many uses may not be attained
     "exponential", "noisy-max", "with-replacement", "truncated-poisson", "allocation",
 )  # fmt: skip

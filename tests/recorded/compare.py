@@ -231,7 +231,18 @@ def _gdp_prices(record: Record, question: str, old: Any, new: Any) -> bool:
     return question.endswith("gdp") and isinstance(old, str) and "price in GDP" in old
 
 
+def _batches_of_boxes(record: Record, question: str, old: Any, new: Any) -> bool:
+    """Mechanisms other than Gaussian noise with replacement, and Renyi boxes of fixed size, were refused; under
+    replace-one they are answered now, else refused for want of the guarantee for replaced records."""
+    named = bool(_schemes(record) & {"with-replacement", "fixed-size"}) and isinstance(old, str)
+    refused = isinstance(old, str) and ("for Gaussian noise only" in old or "replaced records" in old)
+    refused = refused or (isinstance(old, str) and "batches of fixed size are not supported" in old)
+    answered = record["adjacency"] == "replace-one" and not isinstance(new, str)
+    return named and refused and (answered or (isinstance(new, str) and new.startswith("Unsupported")))
+
+
 REASONS: dict[str, Reason] = {
+    "batches of boxes": _batches_of_boxes,
     "last digits": _last_digits,
     "as narrow as asked": _as_narrow_as_asked,
     "gdp": _gdp_on_the_whole_data,

@@ -44,6 +44,8 @@ def save(figure: Figure, path: Path) -> None:
         _draw_curves(axis, figure)
         if figure.log_y:
             axis.set_yscale("log")
+        if figure.log_x:
+            axis.set_xscale("log")
         axis.set_title(figure.title, fontsize=11)
         axis.set_xlabel(figure.x_label)
         axis.set_ylabel(figure.y_label)

@@ -50,7 +50,7 @@ def compare(
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="composition, subsampling or tracing.")],
+    name: Annotated[str, typer.Argument(help="composition, subsampling, tracing, central-limit, sgd or sgd-delta.")],
     out: Annotated[str | None, typer.Option("--out", help="FILE.png, .svg, .pdf or .csv.  [default: NAME.png]")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -16,6 +16,7 @@ from privloss.mechanisms import randomized_response as randomized_response
 from privloss.mechanisms import rdp as rdp
 from privloss.mechanisms import tabulated as tabulated
 from privloss.mechanisms import trade_off as trade_off
+from privloss.mechanisms import truncated_cdp as truncated_cdp
 from privloss.mechanisms import truncated_gaussian as truncated_gaussian
 from privloss.mechanisms import truncated_laplace as truncated_laplace
 from privloss.mechanisms import unary_encoding as unary_encoding

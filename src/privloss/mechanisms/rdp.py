@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privloss.errors import InvalidInput
+from privloss.adjacency import REPLACE_ONE
+from privloss.errors import InvalidInput, Unsupported
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.curve import WHOLE_ORDERS, RenyiCurve, gaussian_below
 from privloss.losses.step import Step
 from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import numbers
-from privloss.mechanisms.zcdp import sampled_curve
+from privloss.mechanisms.zcdp import BATCHES, batch_curve, sampled_curve
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +56,13 @@ def _step(m: RDP, adjacency: str) -> Step:
         orders = tuple(k for k in WHOLE_ORDERS if k <= m.orders[-1])
         return sampled_curve(rate, orders, divergence, mu_squared, repr(m))
 
+    def on_batches(rate: float, text: str) -> Step:
+        orders = tuple(k for k in WHOLE_ORDERS if k <= m.orders[-1])
+        if not orders:
+            raise Unsupported(f"{m!r} on batches of fixed size: needs an order of at least 2.")
+        found = batch_curve(rate, orders, divergence, mu_squared)
+        return found.saying(BATCHES, f"rdp: the curve of the box holds under {adjacency}; {text}")
+
     return Step(
         ("Renyi curves add (Lem. rdp_composition), then moments bound delta (Prop. cdp2adp)",),
         (f"rdp: the curve of the box holds under {adjacency}; lower end: the largest Gaussian below the curve",),
@@ -62,6 +70,7 @@ def _step(m: RDP, adjacency: str) -> Step:
         curve=RenyiCurve(tables=((tuple(m.orders), tuple(m.epsilons), 1),)),
         stand_in=GaussianLoss(mu_squared) if mu_squared > 0 else None,
         poisson=on_poisson,
+        fixed_size=on_batches if adjacency == REPLACE_ONE else None,
     )
 
 

@@ -11,18 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from privloss.adjacency import REPLACE_ONE
 from privloss.errors import Unsupported
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.chains import zcdp
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.closed.point import PointLoss
-from privloss.losses.curve import WHOLE_ORDERS, RenyiCurve, poisson_divergence
+from privloss.losses.curve import WHOLE_ORDERS, RenyiCurve, fixed_size_divergence, poisson_divergence
 from privloss.losses.mixture.loss import GaussianMixtureLoss
 from privloss.losses.step import REVEALED_LOSS, Step
 from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
 from privloss.numerics.floats import lowered, raised
+
+BATCHES = "Renyi curve of batches of fixed size at whole orders (Wang, Balle, Kasiviswanathan 2019, Thm. 9)"
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -49,6 +52,10 @@ def _step(m: ZCDP, adjacency: str) -> Step:
         mu_squared = 2 * m.rho
         return sampled_curve(rate, WHOLE_ORDERS, lambda k: raised(m.rho * k, 2), mu_squared, repr(m), loss)
 
+    def on_batches(rate: float, text: str) -> Step:
+        found = batch_curve(rate, WHOLE_ORDERS, lambda k: raised(m.rho * k, 2), 2 * m.rho)
+        return found.saying(BATCHES, f"zcdp: the guarantee of the box holds under {adjacency}; {text}")
+
     return Step(
         ("zCDP adds (Thm. cdp_composition), then Renyi moments bound delta (Prop. cdp2adp)",),
         (f"zcdp: the guarantee of the box holds under {adjacency}; lower end: the Gaussian with the same rho",),
@@ -57,7 +64,15 @@ def _step(m: ZCDP, adjacency: str) -> Step:
         curve=RenyiCurve(rho=m.rho),
         stand_in=GaussianLoss(lowered(2 * m.rho, 8)) if m.rho > 0 else None,
         poisson=on_poisson,
+        fixed_size=on_batches if adjacency == REPLACE_ONE and m.slack == 0 else None,
     )
+
+
+def batch_curve(rate: float, orders: Sequence[int], divergence: Callable[[int], float], mu_squared: float) -> Step:
+    """A Renyi curve under replace-one on batches of fixed size; a sampled Gaussian below the curve stands in for it."""
+    table = tuple(map(float, orders)), tuple(fixed_size_divergence(k, rate, divergence, math.inf) for k in orders), 1
+    below = GaussianMixtureLoss.one(rate, 1 / math.sqrt(mu_squared)) if mu_squared > 0 else None
+    return Step((), (), curve=RenyiCurve(sampled=(table,)), stand_in=below)
 
 
 def sampled_curve(

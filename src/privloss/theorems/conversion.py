@@ -23,10 +23,12 @@ from privloss.numerics import check
 from privloss.numerics.arrays import numbers, plain, together
 from privloss.numerics.contour.transform import log_kappa
 from privloss.numerics.floats import SMALLEST, Real, raised, rounded_down, rounded_up
+from privloss.numerics.stable import exp_minus_1_minus
 from privloss.theorems import optimal_conversion
 
 FORMS = ("infimum", "simple")
 RENYI_FORMS = ("optimal", "infimum", "simple")
+_ROUNDED = 1e-12  # by what a mean may exceed its bound, where it was computed in floating point
 _TRIED = 3  # orders on which the optimal conversion is tried: those where the infimum is best
 
 
@@ -110,6 +112,29 @@ def pure_to_zcdp(epsilon: Any) -> Any:
     return plain(rounded_up(numbers("epsilon", epsilon, low=0) ** 2 / 2, 2))
 
 
+def pure_to_zcdp_exact(epsilon: Any) -> Any:
+    """The least rho that epsilon-DP implies, epsilon tanh(epsilon/2): the KL divergence of randomised response.
+
+    With s = 2t+1 and a = epsilon/2 its K(t) = log cosh(sa) - log cosh(a), and t(t+1) = (s^2 - 1)/4. log cosh(a sqrt v)
+    is concave in v = s^2 (tanh(x)/x falls), so K lies below its tangent at v = 1, which is t(t+1) 2a tanh(a); and no
+    epsilon-DP pair has larger moments (Cor. kov).
+    """
+    eps = numbers("epsilon", epsilon, low=0)
+    return plain(rounded_up(eps * np.tanh(eps / 2), 8))
+
+
+def laplace_zcdp(epsilon: Any) -> Any:
+    """The least rho of Laplace noise with sensitivity/scale = epsilon: its KL divergence, epsilon + e^-epsilon - 1.
+
+    t(t+1) rho - K(t) is 0 at epsilon = 0 and its derivative in epsilon has the sign of
+    (1-r)((m+1)/2 + (m-1)/2 r^m) - 1 + r^m, r = e^-epsilon, m = 2t+1. That vanishes at r = 1 together with its
+    derivative, and is convex in r: its second derivative is m (m-1) r^(m-2) (1-r) (m+1)/2 >= 0.
+    """
+    eps = numbers("epsilon", epsilon, low=0)
+    # e^-x - 1 + x without cancellation
+    return plain(rounded_up(exp_minus_1_minus(-eps), 16))
+
+
 def range_to_renyi(alpha: Any, forth: Any, back: Any) -> Any:
     """Lem. rdp_properties, part 5: D_alpha <= alpha/8 (D_inf(P||Q) + D_inf(Q||P))^2, for any two such bounds."""
     orders, a = numbers("alpha", alpha, low=1), numbers("forth", forth, low=0)
@@ -135,8 +160,10 @@ def randomized_response_renyi(alpha: Any, epsilon: Any) -> Any:
 
 
 def hoeffding_log_mgf(t: Any, mean: Any, bound: Any) -> Any:
-    """Lem. hoeffding: log E[e^(tZ)] <= t E[Z] + t^2 bound^2 / 2 for |Z| <= bound."""
-    at, centre, width = numbers("t", t), numbers("mean", mean), numbers("bound", bound, low=0)
+    """Lem. hoeffding: log E[e^(tZ)] <= t E[Z] + t^2 bound^2 / 2 for |Z| <= bound (so that |E[Z]| <= bound)."""
+    at, centre, width = together(t=numbers("t", t), mean=numbers("mean", mean), bound=numbers("bound", bound, low=0))
+    if np.any(np.abs(centre) > width * (1 + _ROUNDED)):
+        raise InvalidInput(f"mean = {mean!r}: must be at most bound = {bound!r} in size, as |Z| is (Lem. hoeffding).")
     value = at * centre + (at * width) ** 2 / 2
     return plain(raised(value, 8, np.abs(at * centre) + (at * width) ** 2))
 

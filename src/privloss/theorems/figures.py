@@ -1,4 +1,9 @@
-"""The numbers behind the chapter's two figures, and behind a third one for its lower bound."""
+"""The numbers behind the chapter's two figures, and behind others for what it says without one.
+
+>>> figure = central_limit_figure(counts=(100, 10_000))
+>>> [round(figure.curves["proven upper end"][i] * k**0.5, 2) for i, k in enumerate((100, 10_000))]  # like 1/sqrt k
+[0.48, 0.47]
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privloss.errors import InvalidInput
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.laplace import Laplace
-from privloss.theorems import composition, conversion, subsampling, tracing
+from privloss.mechanisms.pure_dp import PureDP
+from privloss.theorems import central_limit, composition, conversion, pipelines, remarks, subsampling, tracing
 from privloss.theorems.gaussian_dp import gaussian_epsilon
+from privloss.theorems.pairs.discrete import DiscretePair
 
 Progress = Callable[[int, int], None]
 
@@ -26,6 +34,7 @@ class Figure:
     x: tuple[float, ...]
     curves: dict[str, tuple[float, ...]]
     log_y: bool = False
+    log_x: bool = False
 
     def rows(self) -> list[list[float]]:
         """The table: x, then one column per curve."""
@@ -71,7 +80,7 @@ def subsampling_figure(
     rate: float = 0.05, rho: float = 0.5, orders: Sequence[float] | None = None, progress: Progress | None = None
 ) -> Figure:
     """Fig. rdp_subsampling: 0.5-zCDP on a Poisson sample with p = 0.05."""
-    alphas = tuple(orders) if orders is not None else tuple(float(a) for a in np.linspace(1.1, 16, 75).round(6))
+    alphas = tuple(orders) if orders is not None else tuple(float(a) for a in np.linspace(1.1, 16, 150).round(6))
     gaussian = Gaussian(sigma=math.sqrt(0.5 / rho)).poisson(rate)
 
     def curve(alpha: float) -> float:
@@ -82,7 +91,7 @@ def subsampling_figure(
             "unamplified": curve(alpha),
             "analytic": subsampling.renyi_analytic(alpha, rate, curve),
             "limit": subsampling.renyi_jensen(alpha, rate, curve(alpha)),
-            "theorem, whole orders": subsampling.renyi_poisson(alpha, rate, curve),
+            "theorem and chords": subsampling.renyi_poisson(alpha, rate, curve),
             "exact, Gaussian": gaussian.rdp(alpha).upper,
             "floor": subsampling.renyi_floor(alpha, rate, curve(alpha)) or math.nan,
         }
@@ -113,8 +122,75 @@ def tracing_figure(
     return Figure(title, "noise per coordinate (root mean square error)", "true positive rate", noises, curves)
 
 
+def central_limit_figure(
+    delta: float = 1e-6, mu: float = 1.0, counts: Sequence[int] | None = None, progress: Progress | None = None
+) -> Figure:
+    """Why a central limit theorem is not enough: k randomised responses of epsilon mu/sqrt(k), whose loss tends to
+    N(mu^2/2, mu^2), at the epsilon where k -> infinity would give delta."""
+    ks = tuple(counts) if counts is not None else tuple(round(10 ** (i / 3)) for i in range(3, 22))
+    at = gaussian_epsilon(delta, sensitivity=mu, sigma=1.0).upper
+
+    def each(k: float) -> dict[str, float]:
+        count, each_eps = int(k), mu / math.sqrt(k)
+        likely = 1 / (1 + math.exp(-each_eps))
+        pair = DiscretePair([likely, 1 - likely], [1 - likely, likely])
+        found = central_limit.normal(pair, count=count, epsilon=at)
+        return {
+            "proven upper end": found.bound.upper,
+            "exact": (PureDP(each_eps) * count).delta(at).upper or math.nan,
+            "N(E Z, Var Z)": found.estimate,
+        }
+
+    title = f"delta({at:.4g}) of k randomised responses that tend to {mu:g}-GDP"
+    curves = _collect(ks, each, progress)
+    return Figure(title, "k", "delta", tuple(float(k) for k in ks), curves, log_y=True, log_x=True)
+
+
+def sgd_figure(
+    noise_multiplier: float = 4.0, rate: float = 1e-4, delta: float = 1e-6, progress: Progress | None = None
+) -> Figure:
+    """Noisy SGD over T steps: log(T/delta) against sqrt(log(1/delta)), where each of them holds."""
+    steps = tuple(round(10 ** (6 + i / 4)) for i in range(17))
+
+    def each(count: float) -> dict[str, float]:
+        return _sgd_routes(noise_multiplier, rate, int(count), delta)
+
+    title = f"Noisy SGD, noise {noise_multiplier:g}, p = {rate:g}, delta = {delta:g}"
+    curves = _collect(steps, each, progress)
+    return Figure(title, "steps T", "epsilon", tuple(map(float, steps)), curves, log_y=True, log_x=True)
+
+
+def sgd_delta_figure(
+    noise_multiplier: float = 4.0, rate: float = 1e-4, steps: int = 10**9, progress: Progress | None = None
+) -> Figure:
+    """The same over delta: beyond the range of the asymptotic bound no order below omega is large enough."""
+    logs = tuple(float(e) for e in (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100, 140, 200, 260))
+
+    def each(digits: float) -> dict[str, float]:
+        return _sgd_routes(noise_multiplier, rate, steps, 10.0**-digits)
+
+    title = f"Noisy SGD, noise {noise_multiplier:g}, p = {rate:g}, {steps:.3g} steps"
+    return Figure(title, "log10(1/delta)", "epsilon", logs, _collect(logs, each, progress), log_y=True)
+
+
+def _sgd_routes(sigma: float, rate: float, steps: int, delta: float) -> dict[str, float]:
+    try:
+        closed = remarks.noisy_sgd_asymptotic(sigma, rate, steps, delta).epsilon
+    except InvalidInput:  # beyond its range
+        closed = math.nan
+    return {
+        "approximate DP all the way, log(T/delta)": pipelines.through_approximate_dp(sigma, rate, steps, delta),
+        "asymptotic Renyi bound, sqrt(log(1/delta))": closed,
+        "Renyi DP, every order": pipelines.through_renyi_dp(sigma, rate, steps, delta),
+        "exact": (Gaussian(sigma).poisson(rate) * steps).epsilon(delta).upper,
+    }
+
+
 FIGURES: dict[str, Callable[..., Figure]] = {
     "composition": composition_figure,
     "subsampling": subsampling_figure,
     "tracing": tracing_figure,
+    "central-limit": central_limit_figure,
+    "sgd": sgd_figure,
+    "sgd-delta": sgd_delta_figure,
 }

@@ -25,8 +25,9 @@ ORDERS = (*range(2, 65), *range(72, 257, 8), 320, 384, 512, 768, 1024)
 def through_approximate_dp(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
     """Section subsamp_composition: Cor. gauss_adp_exact_multi, then Thm. subsampling_adp, then advanced composition.
 
-    delta = delta_2 + T p delta_0; the split is searched, every split is valid. Asymptotically one factor
-    sqrt(log(1/delta)) too many.
+    delta = delta_2 + T p delta_0; the split is searched, every split is valid. Where eps_0 is small this costs one
+    factor sqrt(log(T/delta)) too many. Where it is large, as with sigma = 1.1 above (eps_0 = 6 and more), the price is
+    paid elsewhere: log(1 + p (e^eps_0 - 1)) is about log p + eps_0, not O(p eps_0).
     """
     sigma = check.number("noise_multiplier", noise_multiplier, low=0, above=True)
     p, count = check.number("rate", rate, low=0, high=1, above=True), check.count("steps", steps)

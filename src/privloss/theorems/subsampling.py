@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from privloss.errors import InvalidInput
-from privloss.losses.curve import poisson_divergence
+from privloss.losses.curve import fixed_size_divergence, poisson_divergence
+from privloss.losses.samplers.draws import binomial_tail, box_height
 from privloss.numerics import check
 from privloss.numerics.arrays import numbers, plain, together
-from privloss.numerics.floats import padded_down, padded_up, raised, rounded_down, rounded_up
+from privloss.numerics.floats import padded_down, raised, rounded_down, rounded_up
 from privloss.theorems import group
 
 Curve = Callable[[float], float]  # Renyi divergence of the mechanism itself, both directions, by order
@@ -44,6 +45,30 @@ def approx(epsilon: Any, delta: Any, rate: Any) -> tuple[Any, Any]:
     return plain(np.where(p == 1, eps, rounded_up(value, 8))), plain(np.where(p == 1, slack, rounded_up(p * slack, 1)))
 
 
+def with_replacement(epsilon: float, profile: Callable[[int], float], people: int, draws: int) -> tuple[float, float]:
+    """m independent draws out of n people, under replacement of one (Balle, Barthe, Gaboardi 2018, Thm. 10):
+
+    (log(1 + q (e^eps - 1)), sum over k = 1..m of C(m,k) (1/n)^k (1-1/n)^(m-k) delta_k(eps)), q = 1 - (1-1/n)^m.
+    `profile(k)` is delta_k(epsilon), what holds for a group of k people; `box_profile` has it for an (eps, delta) box.
+    Plans do this by themselves.
+    """
+    eps, n, m = check.number("epsilon", epsilon, low=0), check.count("people", people), check.count("draws", draws)
+    if not callable(profile):
+        raise InvalidInput(f"profile = {profile!r}: must be a function of the number of people.")
+    weights, rest = binomial_tail(m, 1 / n)
+    deltas = [check.number(f"profile({k})", profile(k), low=0, high=1) for k in range(1, len(weights) + 1)]
+    total = math.fsum([*(w * d for w, d in zip(weights, deltas, strict=True)), rest])
+    hit = min(math.fsum([*weights, rest]), 1.0)
+    return float(approx(eps, 0.0, hit)[0]), min(float(rounded_up(total, 4)), 1.0)
+
+
+def box_profile(box_epsilon: float, box_delta: float, people: int, epsilon: float) -> float:
+    """The largest delta(epsilon) between two datasets that differ in k people, for an (eps0, delta0)-DP mechanism:
+    d + (1-d) (e^(k eps0) - e^eps)_+ / (e^(k eps0) + 1), d of the group (sec. addremovereplace; Cor. kov)."""
+    eps = check.number("epsilon", epsilon, low=0)
+    return box_height(*group.approx(box_epsilon, box_delta, people), eps)
+
+
 def approx_attained(epsilon: float, rate: float) -> tuple[list[float], list[float]]:
     """The pair that shows Thm. subsampling_adp to be tight: randomised response on "is any sampled bit set?".
 
@@ -57,48 +82,48 @@ def approx_attained(epsilon: float, rate: float) -> tuple[list[float], list[floa
 def renyi_poisson(alpha: float, rate: float, curve: Curve) -> float:
     """Thm. rdp_subsampling: tight for every mechanism whose curve is attained by one pair.
 
-    Orders that are not whole are rounded up (monotonicity, part 3 of Lem. rdp_properties).
+    Between whole orders the chord: (alpha - 1) D_alpha = log E[e^((alpha-1) Z)] is convex in alpha and 0 at 1
+    (Hoelder), so it lies below the chord of its neighbours, which is below the next value (monotonicity).
     """
     wish = check.number("alpha", alpha, low=1, high=_LARGEST_ORDER, above=True)
     p = check.number("rate", rate, low=0, high=1)
     order = max(math.ceil(wish), 2)
-    for k in range(2, order + 1):
-        _divergence(curve, k)
+    values = {k: _divergence(curve, k) for k in range(2, order + 1)}
     if p == 0:
         return 0.0
-    if p == 1:
-        return float(rounded_up(_divergence(curve, order), 4))
-    return poisson_divergence(order, p, curve)
+
+    def at(k: int) -> float:
+        return float(rounded_up(values[k], 4)) if p == 1 else poisson_divergence(k, p, curve)
+
+    return _with_chords(wish, at)
+
+
+def _with_chords(alpha: float, at: Callable[[int], float]) -> float:
+    """A bound at any order from bounds at whole orders."""
+    order = max(math.ceil(alpha), 2)
+    above = at(order)
+    if order in (alpha, 2):  # below 2 the chord from 0 is D_2 itself
+        return above
+    below, share = at(order - 1), order - alpha
+    chord = (share * (order - 2) * below + (1 - share) * (order - 1) * above) / (alpha - 1)
+    return min(float(rounded_up(chord, 16)), above)
 
 
 def renyi_fixed_size(alpha: float, rate: float, curve: Curve, largest: float = math.inf) -> float:
-    """Batches of fixed size under replace-one (Wang, Balle, Kasiviswanathan 2019, Thm. 9), from the curve of the
-    mechanism under replace-one and its largest loss:
+    """Batches of fixed size under replace-one (Wang, Balle, Kasiviswanathan 2019, Thm. 9; the formula stands in
+    `losses.curve.fixed_size_divergence`), from the curve of the mechanism under replace-one and its largest loss.
 
-    log(1 + p^2 C(a,2) min{4 (e^D2 - 1), e^D2 min{2, (e^D_inf - 1)^2}}
-          + sum_{j>=3} p^j C(a,j) e^((j-1) D_j) min{2, (e^D_inf - 1)^j}) / (a - 1).
-
-    Orders that are not whole are rounded up. Plans use the symmetric pair instead, which is sharper (docs/samplers.md).
+    Between whole orders the chord, as in `renyi_poisson`. Plans of a pair that is known use the symmetric pair instead,
+    which is sharper (docs/samplers.md); boxes of which only a Renyi curve is known use this.
     """
     wish = check.number("alpha", alpha, low=1, high=_LARGEST_ORDER, above=True)
     p = check.number("rate", rate, low=0, high=1)
     top = math.inf if largest == math.inf else check.number("largest", largest, low=0)
     order = max(math.ceil(wish), 2)
-    divergences = {j: _divergence(curve, j) for j in range(2, order + 1)}
+    values = {j: _divergence(curve, j) for j in range(2, order + 1)}
     if p == 0:
         return 0.0
-    log_top = float(_log_expm1(np.array(top))) if top < math.inf else math.inf
-    logs = [0.0]
-    for j, d in divergences.items():
-        log_binomial = math.lgamma(order + 1) - math.lgamma(j + 1) - math.lgamma(order - j + 1)
-        term = (j - 1) * d + min(math.log(2), j * log_top)
-        if j == 2:
-            term = min(term, math.log(4) + float(_log_expm1(np.array(d))))
-        logs.append(j * math.log(p) + log_binomial + term)
-    value = float(np.logaddexp.reduce(logs)) / (order - 1)
-    size = (1 + max(abs(x) for x in logs if x > -math.inf)) / (order - 1)
-    unsampled = float(rounded_up(divergences[order], 4))  # sampling never hurts
-    return min(padded_up(value, 1e-12, size), unsampled)
+    return _with_chords(wish, lambda k: fixed_size_divergence(k, p, values.__getitem__, top))
 
 
 def _divergence(curve: Curve, order: float) -> float:
@@ -135,7 +160,8 @@ def _flip_total(order: float, p: float) -> float:
 def renyi_flip(alpha: float, rate: float, forth: float, back: float) -> float:
     """Thm. rdp_ss_flip: a bound on D_alpha(Q || pP + (1-p)Q) from the other side of the neighbouring relation.
 
-    `forth` bounds D_alpha(pP + (1-p)Q || Q), `back` bounds D_alpha(pQ + (1-p)P || P); the larger is never exceeded.
+    `forth` bounds D_alpha(pP + (1-p)Q || Q), `back` bounds D_alpha(pQ + (1-p)P || P); the larger is never exceeded. For
+    every alpha > 1: `inequalities` has the proof for 1 < alpha < 2, which the printed one leaves out.
     """
     order, p, a = _three(alpha, rate, forth)
     b = check.number("back", back, low=0)

@@ -8,14 +8,15 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtr
 
-from privloss.adjacency import ADD_REMOVE, ZERO_OUT
+from privloss.adjacency import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
 from privloss.errors import Unsupported
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.point import PointLoss
 from privloss.losses.mixture.loss import GaussianMixtureLoss
+from privloss.losses.samplers.draws import drawn_box
 from privloss.losses.samplers.fixed_size import gaussian_fixed_size
 from privloss.losses.samplers.setting import Setting, distance_text
-from privloss.losses.step import Step
+from privloss.losses.step import NoPair, Step
 from privloss.losses.table.hits import Hits, binned, hits_table, shown_hits, with_disclosure
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.polygon import Point, from_hull, lower_hull, mirror_images
@@ -35,6 +36,8 @@ _ATOMS, _POINTS, _FURTHEST_SEEN = 400, 400, 36.0  # where a profile is asked for
 def with_replacement(step: Step, n: int, m: int, at: Setting) -> Step:
     """The record is drawn K ~ Bin(m, 1/n) times, and takes the places of as many draws of others, which do not depend
     on K. Given what was drawn in all places, K records move the sum by at most K s."""
+    if step.distances is None and step.symmetric is not None:
+        return _drawn(step, n, m, at)
     distances = at.distances(step)
     if m > _MOST_PER_RECORD * n:
         raise Unsupported(f"{at.sampled}: m / n = {m / n:g} draws per record are supported up to {_MOST_PER_RECORD}.")
@@ -59,6 +62,36 @@ def with_replacement(step: Step, n: int, m: int, at: Setting) -> Step:
     lower = [(s, 0.0)] if apart == s else [(s, apart), (apart, 0.0)]  # others at -1, or at 0
     attained = tuple(TableLoss.one(binned(_capped(draws, a), _capped(draws, b) if b else ())) for a, b in lower)
     return Step((theorem,), about, TableLoss.one(bound), mirrored=True, attained=attained, without_sampler=plain)
+
+
+def _drawn(step: Step, n: int, m: int, at: Setting) -> Step:
+    """Other mechanisms, with a largest loss, under replace-one."""
+    if at.adjacency != REPLACE_ONE:
+        raise Unsupported(
+            f"{at.sampled} under {at.adjacency}: the bound needs the guarantee for replaced records; "
+            "ask under replace-one."
+        )
+    if m > _MOST_PER_RECORD * n or n == 1:
+        raise Unsupported(f"{at.sampled}: needs n > 1 records, and at most {_MOST_PER_RECORD} draws per record.")
+    if step.loss is None:
+        return step
+    table = drawn_box(step.loss, m, n)
+    if table is None:
+        raise Unsupported(f"{at.sampled}: without a largest loss no bound is proven with replacement; use poisson.")
+    try:
+        if step.symmetric is None:
+            raise NoPair
+        below = step.symmetric(-math.expm1(m * math.log1p(-1 / n)) * (1 - 1e-14)).attained
+    except NoPair:
+        below = (None,)
+    text = f"sampler: {m} draws with replacement out of {n} records, afresh at every step; n public"
+    theorem = (
+        "with replacement: the symmetric pair of the profile sum P[K = k] delta_k, delta_k of a group of k by its "
+        "largest loss (Balle, Barthe, Gaboardi 2018, Thm. 10); lower end: a query that only asks "
+        "whether the record was drawn"
+    )
+    about = f"{at.inner}: its guarantee holds under replace-one; {text}"
+    return Step((theorem,), (about,), TableLoss.one(table), mirrored=True, attained=below)
 
 
 def _capped(draws: list[tuple[int, float]], s: float) -> Hits:

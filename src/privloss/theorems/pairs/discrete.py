@@ -103,6 +103,18 @@ class DiscretePair(Pair):
             [a * b for a in self.q for b in other.q],
         )
 
+    def then(self, second: Sequence[DiscretePair]) -> DiscretePair:
+        """The first outcome, and one of the mechanism that it chooses: `second[i]` after outcome i (Prop. adaptivecomp,
+        Lem. rdp_properties, part 2). All of them have equally many outcomes."""
+        if len(second) != len(self.p) or len({len(pair.p) for pair in second}) != 1:
+            raise InvalidInput(
+                f"second has {len(second)} entries: must be one pair for each of {len(self.p)} outcomes, all of a size."
+            )
+        return DiscretePair(
+            [a * b for a, pair in zip(self.p, second, strict=True) for b in pair.p],
+            [a * b for a, pair in zip(self.q, second, strict=True) for b in pair.q],
+        )
+
     def postprocess(self, g: Callable[[int], int] | Sequence[int]) -> DiscretePair:
         """The pair of g(Y): outcomes with the same image are merged (Lem. postprocessing)."""
         if not callable(g) and (isinstance(g, (str, bytes)) or not isinstance(g, Sequence)):

@@ -92,6 +92,8 @@ class GaussianPair(Pair):
 
     def neyman_pearson(self, fpr: float) -> NeymanPearson:
         rate = check.number("fpr", fpr, low=0, high=1)
+        if self.rho == 0:  # the loss is 0 always: no test beats a coin
+            return NeymanPearson(0.0, rate, rate)
         spread = math.sqrt(2 * self.rho)
         quantile = float(ndtri(rate))  # Q[Z > t] = Phi((-rho - t)/spread)
         return NeymanPearson(-self.rho - spread * quantile, 1.0, float(ndtr(quantile + spread)))
