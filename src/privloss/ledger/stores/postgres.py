@@ -147,27 +147,44 @@ class PostgresStore(Store):
                 return None
             before = dict(held.ends)
             outcomes, events = self.decided(held, commands)
-            if new_keys and (len(events) < len(commands) or any(outcome.refused for outcome in outcomes)):
+            if new_keys and not all_taken(commands, events, outcomes):
                 return None
-            done = True
-            if events:
-                changes, inserts = self.linked_changes(held, events)
-                if len(inserts) > 1:
-                    return None
-                changes += inserts
-                for statement, _ in changes:
-                    self.boundary(statement)
-                self.boundary("COMMIT")
-                sent.append(True)
-                done = self._written(connection, changes, before, held.now if guessed else None)
+            done = self._sent(connection, held, events, before, held.now if guessed else None, sent)
+            if done is None:
+                return None
             self.boundary("done")
         if not done:
             raise Conflict(f"db = {self.shown!r}: another client has changed {next(iter(names))!r} first.")
         held.settle()
+        self._remember(next(iter(names)), held, ahead)
+        return outcomes
+
+    def _remember(self, name: str, held: Loaded, ahead: float) -> None:
         if len(held.balances) < _MOST_KNOWN:
             self._seen = self._seen if len(self._seen) < _MOST_SEEN else {}
-            self._seen[next(iter(names))] = held, ahead
-        return outcomes
+            self._seen[name] = held, ahead
+
+    def _sent(
+        self,
+        connection: Any,
+        held: Loaded,
+        events: Sequence[Any],
+        before: Mapping[str, tuple[int, str]],
+        now: float | None,
+        sent: list[bool],
+    ) -> bool | None:
+        """Write what was decided; whether it took effect, None where it needs several chains."""
+        if not events:
+            return True
+        changes, inserts = self.linked_changes(held, events)
+        if len(inserts) > 1:
+            return None
+        changes += inserts
+        for statement, _ in changes:
+            self.boundary(statement)
+        self.boundary("COMMIT")
+        sent.append(True)
+        return self._written(connection, changes, before, now)
 
     def _written(
         self, connection: Any, changes: Sequence[Change], before: Mapping[str, tuple[int, str]], now: float | None
@@ -302,3 +319,8 @@ def _usable(connection: Any) -> bool:
 
 def _first(problem: Exception) -> str:
     return next(iter(str(problem).strip().splitlines()), type(problem).__name__)
+
+
+def all_taken(commands: Sequence[Command], events: Sequence[Any], outcomes: Sequence[Outcome]) -> bool:
+    """Whether every command led to an event of its own, and none was refused."""
+    return len(events) >= len(commands) and not any(outcome.refused for outcome in outcomes)
