@@ -45,3 +45,25 @@ def convolved(factors: Sequence[Real], size: int) -> tuple[Real, float]:
     own, least = transform_error(size), min(norms)
     wrong = own * math.fsum(norms) + (own + 4 * len(factors) * UNIT) * least
     return np.fft.irfft(product, n=size), padded_up(_OVER * wrong, 1e-9)
+
+
+def powered(masses: Real, log_tilt: float, count: int, size: int) -> tuple[Real, float, float]:
+    """The cyclic convolution of so many copies of a sequence >= 0 (at most so long), tilted by e^(log_tilt j): with
+    sum 1, a bound on the Euclidean norm of its error, and the logarithm of what it was divided by.
+
+    Every coefficient of the first transform errs by at most its share of the roundings of log2(N) passes, all of
+    whose numbers are sums of terms that add up to 1; so a power y^n errs by n (|y| + e)^(n-1) e, and by the roundings
+    of n arg y and n log|y|.
+    """
+    grown = masses * np.exp(log_tilt * np.arange(len(masses)))
+    total = float(grown.sum())
+    found = np.fft.rfft(grown / total, n=size)
+    each, modulus = transform_error(size), np.abs(found)
+    logs = np.log(np.maximum(modulus, 1e-300))
+    power = np.exp(count * logs + 1j * count * np.angle(found))
+    moved = count * each * np.exp((count - 1) * np.log(modulus + each))
+    moved += 8 * UNIT * (2 + 4 * count + count * np.abs(logs)) * np.abs(power)
+    norm = math.sqrt(2 / size) * float(np.linalg.norm(moved))  # the other half of the spectrum is its conjugate
+    law = np.fft.irfft(power, n=size)
+    norm += 2 * each * (float(np.linalg.norm(law)) + norm)
+    return law, padded_up(_OVER * norm, 1e-9), count * math.log(total)
