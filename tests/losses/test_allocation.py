@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -118,3 +119,19 @@ def test_powers_err_by_less_than_is_said(tilt: float) -> None:
     error = float(np.linalg.norm(law - truth))
     assert error <= wrong
     assert wrong < 1e-12
+
+
+def test_high_powers_err_by_less_than_is_said() -> None:
+    """A binomial law: the error grows with the power, and so must the bound."""
+    for count in (50, 1000, 16000):
+        size = 2 ** math.ceil(math.log2(count + 2))
+        law, wrong, log_scale = powered(np.array([0.3, 0.7]), 0.0, count, size)
+        with mpmath.workdps(40):
+            p, q = mpmath.mpf(0.7), mpmath.mpf(0.3)
+            term, truth = q**count, np.zeros(size)
+            for k in range(count + 1):
+                truth[k] = float(term * mpmath.exp(-log_scale))
+                term *= p / q * (count - k) / (k + 1)
+        error = float(np.linalg.norm(law - truth))
+        assert error <= wrong
+        assert wrong < 1e4 * error
