@@ -48,7 +48,7 @@ _RATIO, _FAR = 1.01, 13.0  # of cells of large ratios; standard deviations at wh
 _WINDOW = 12.0  # standard deviations of the sum on either side
 _TILTS = (-6.0, -2.5, 0.0, 2.5, 6.0)  # in units of 1/standard deviation of the sum
 _MOST_TILT = 14.0  # times the largest small ratio
-_PER_SPREAD, _BULK, _SPARSE = 160.0, 9.0, 8  # points of the profile
+_PER_SPREAD, _BULK, _SPARSE = 100.0, 7.5, 8  # points of the profile
 _SMALLEST_DELTA = 1e-17
 _ROUNDED = 128.0  # relative roundings of a mass, its tilt and the scale, for each ratio
 
