@@ -33,9 +33,11 @@ CONTOUR = "exact privacy loss (contour)"
 SPLIT = "exact privacy loss (contour, split by the largest loss)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
+GRID = "sum over all outcomes, on a grid"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
+_FINEST_GRID = 1e-11  # tolerance below which a grid is too coarse
 _COARSE = 1e-5  # tolerance from which a short blurred line is better than a long sum
 _NOTHING = 1e-12  # an epsilon that is not worth sharpening
 _COARSER = (1e-6, 1e-4, 1e-2)
@@ -74,9 +76,9 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
     """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
     if math.isinf(level[0]):
         return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
-    rough = _roughly(loss, level, tolerance) if tolerance >= _COARSE else None
-    if rough is not None:
-        return rough, None
+    quick = _roughly(loss, level, tolerance) if tolerance >= _COARSE else _on_grid(loss, level, tolerance)
+    if quick is not None:
+        return quick, None
     closed = _closed_epsilon(loss, level) if _in_closed_form(loss, level) else None
     if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
@@ -109,6 +111,15 @@ def _roughly(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -
         if loss.hockey_stick(start) is not None:
             found = _closed_epsilon(loss, level, 0.25 * tolerance, start)
     return found if found is not None and found.relative_width <= tolerance else None
+
+
+def _on_grid(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
+    """Outcomes of a few blocks on a grid, where they are too many to be listed and a grid is fine enough."""
+    if loss.on_grid is None or tolerance < _FINEST_GRID:
+        return None
+    ends = loss.on_grid.epsilon(level, tolerance)
+    found = None if ends is None else Bound(max(ends[0], 0.0), max(ends[1], 0.0), GRID)
+    return found if found is not None and found.relative_width < max(_GOOD, tolerance) else None
 
 
 def _in_closed_form(loss: ComposedLoss, level: tuple[float, float]) -> bool:
@@ -178,6 +189,8 @@ def _near(loss: ComposedLoss, level: tuple[float, float]) -> float:
     """About where epsilon would be if the loss were normal, and not beyond its largest value."""
     _, mean, variance = loss.moments(0.0)
     guess = mean + math.sqrt(max(variance, 0.0) * max(-2 * level[0], 1.0))
+    if not guess < math.inf:
+        guess = 1.0 if loss.largest == math.inf else loss.largest
     return max(min(guess, loss.largest), 1e-300)
 
 
@@ -188,7 +201,7 @@ def _closed_epsilon(
         return loss.hockey_stick(eps) or (-math.inf, 0.0)
 
     if start is None:
-        start = max(loss.largest if math.isfinite(loss.largest) else 1.0, 1e-300)
+        start = _near(loss, level)
     lower, upper = decreasing_root(bounds, level, start, rough)
     return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), CLOSED)
 
@@ -268,10 +281,16 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
     low_inf = loss.delta_inf_bounds[0]
     if loss.delta_inf == 1:  # perhaps only because of rounding
         return Bound(low_inf, 1.0, TRIVIAL), None
-    closed = loss.hockey_stick(eps)
+    grid = loss.on_grid.delta(eps, tolerance) if loss.on_grid is not None and tolerance >= _FINEST_GRID else None
+    narrow = grid is not None and grid[1] - grid[0] < _GOOD
+    closed = None if narrow else loss.hockey_stick(eps)
     notes: tuple[str, ...] = ()
     found: DeltaRead | None = None
-    if closed is not None:
+    if grid is not None and closed is not None:
+        logs, method = (max(grid[0], closed[0]), min(grid[1], closed[1])), f"{CLOSED}; {GRID}"
+    elif grid is not None:
+        logs, method = grid, GRID
+    elif closed is not None:
         logs, method = closed, CLOSED
     else:
         try:

@@ -11,12 +11,15 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
-from privloss.losses.table.halves import MOST_OWN, MOST_USES, Halves
+from privloss.losses.table.blocks import MOST_GRID_USES, Blocks
+from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES, Halves
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, Vertical
 from privloss.numerics.floats import UNIT, Real, lowered, raised
+
+_MANY_ROWS = 8  # different tables, from which on lattice points are fewer than the nodes of a line times the tables
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class ComposedLoss(PrivacyLoss):
     def closed_is_dear(self) -> bool:
         """Whether the closed form is a sum over two halves, with up to a hundred thousand terms each."""
         own = len(self.parts) == 1 and self.parts[0].solved_by_closed_form
-        return not own and self._enumerated is None and self._halves is not None
+        return not own and self._enumerated is None and self._halves is not None and not self._halves.short
 
     @property
     def closed_from(self) -> float:
@@ -137,12 +140,36 @@ class ComposedLoss(PrivacyLoss):
         return rows
 
     @cached_property
+    def _listed(self) -> bool:
+        """Whether all outcomes could be listed, had we the time."""
+        rows = self._rows
+        return bool(rows) and self._enumerated is None and all(r.missing is None for r, _ in rows) and self._few_each
+
+    @property
+    def _few_each(self) -> bool:
+        return all(outcomes([each]) <= MOST_OWN for each in self._rows)
+
+    @cached_property
     def _halves(self) -> Halves | None:
-        """Dozens of uses on no lattice, where all outcomes would be too many."""
-        rows, count = self._rows, sum(n for _, n in self._rows)
-        whole = bool(rows) and self.lattice is None and all(row.missing is None for row, _ in rows)
-        whole = whole and all(outcomes([each]) <= MOST_OWN for each in rows)
-        return Halves(rows) if whole and count <= MOST_USES and self._enumerated is None else None
+        """Dozens of uses, where all outcomes would be too many; on a lattice where they are many different ones."""
+        rows, lattice, count = self._rows, self.lattice, sum(n for _, n in self._rows)
+        if lattice is None:
+            return Halves(rows) if self._listed and count <= MOST_USES else None
+        if not _MANY_ROWS <= len(rows) <= count <= MOST_LATTICE_USES or not self._listed:
+            return None
+        found = Halves(rows, lattice.unit * lattice.stride)
+        return found if found.short else None
+
+    @cached_property
+    def on_grid(self) -> Blocks | None:
+        """Uses on no lattice, or a very fine one, whose outcomes would be too many even for halves, or many."""
+        count = sum(n for _, n in self._rows)
+        if count > MOST_GRID_USES or (self._halves is not None and self._halves.short) or not self._listed:
+            return None
+        if self.lattice is not None and len(self._rows) < _MANY_ROWS:
+            return None
+        found = Blocks(self._rows)
+        return found if found.feasible else None
 
     @cached_property
     def _enumerated(self) -> Table | None:

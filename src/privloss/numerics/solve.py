@@ -9,6 +9,7 @@ from functools import cache
 from scipy.optimize import brentq
 
 LogBounds = Callable[[float], tuple[float, float]]
+_NEAR = 1.4  # by which a bracket grows at first
 _FAR = 20.0  # logs beyond this only say which side it is
 
 
@@ -34,18 +35,18 @@ def decreasing_root(
 
 def _first_sure(excess: Callable[[float], float], start: float, rough: float = 0.0) -> float:
     """An x >= 0 with excess(x) <= 0 for certain, close to the first one (inf if none); excess falls."""
-    if excess(0.0) <= 0:
-        return 0.0
-    high, low = max(start, 1e-300), 0.0
+    high, low, factor = max(start, 1e-300), 0.0, _NEAR
     while not excess(high) <= 0:
-        low, high = high, high * 4
+        low, high, factor = high, high * factor, min(factor * factor, 16.0)
         if math.isinf(high):
             return math.inf
     while low == 0.0 and high > 1e-300:
-        if excess(high / 16) <= 0:
-            high /= 16
+        if excess(high / factor) > 0:
+            low = high / factor
+        elif factor == _NEAR and excess(0.0) <= 0:  # worth a look before going further down
+            return 0.0
         else:
-            low = high / 16
+            high, factor = high / factor, min(factor * factor, 16.0)
     guess = high
     if low > 0:
         # need not converge: it is a guess
@@ -68,7 +69,7 @@ def _last_sure(surplus: Callable[[float], float], start: float, rough: float = 0
             x, factor = x / factor, min(factor * factor, 1e100)
         if x < 1e-300:
             return 0.0
-    for _ in range(4 if rough == 0 else 0):  # the last stride was a long one: take some of it back
+    for _ in range(2 if rough == 0 else 0):  # the last stride was a long one: take some of it back
         middle = 0.5 * (x + beyond)
         x, beyond = (middle, beyond) if x < middle < beyond and surplus(middle) >= 0 else (x, middle)
     return x

@@ -1,43 +1,67 @@
 """One epoch of random allocation: a record takes part in one of t steps, chosen at random.
 
-Against the data without the record, which gives y_i ~ N(0, 1) at every step, the likelihood ratio is S = (r_1 + ... +
-r_t)/t with r_i = e^(s y_i - s^2/2), and delta(eps) = E[(S - e^eps)_+] (Feldman and Shenfeld 2025, Chua et al. 2025:
-this pair dominates, also adaptively). S is a mean of independent variables of mean 1, and sums keep the convex order:
-if every r_i is moved at random to the two ends of its cell on a grid so that its mean stays, the new S has the larger
-E[(S - a)_+] for every a, and mean 1: it is the likelihood ratio of a pair that dominates.
+Against the data without the record, which gives y_i ~ N(0, 1) at every step, the likelihood ratio is S = R/t, R = r_1 +
+... + r_t, r_i = e^(s y_i - s^2/2), and delta(eps) = E[(S - e^eps)_+] (Feldman and Shenfeld 2025, Chua et al. 2025: this
+pair dominates, also adaptively). S is a mean of independent variables of mean 1, and sums keep the convex order: if
+every r_i is moved at random to the two ends of its cell on a grid so that its mean stays, E[(S - a)_+] and E[(a - S)_+]
+grow for every a.
 
-The law of the sum is a power of one discrete Fourier transform, of masses tilted by e^(theta r) so that rounding weighs
-less where S is large. Whatever is uncertain is given to an infinite loss, in units of the mean of S, because changing
-masses by m_j changes E[(S - a)_+] by at most sum S_j |m_j|:
+The r_i are split at B into small ones, on an even grid, and large ones, on a grid of even ratios. With k large ones
 
-- what wraps around at the top: E[S; sum > end] <= e^(-theta end) M^(t-1) E[r e^(theta r)] (Chernoff), and where it
-  turns up at the bottom, the tilt undone;
-- what lies below the window: e^(-a^2/(2 t E r^2)) (Chernoff for positive variables);
-- rounding: every frequency errs by at most 6 log2(N) roundings (all coefficients have modulus 1, the masses add up to
-  1), which bounds the error of every mass.
+    E[(R - x)_+; k large] = C(t, k) F_k(x),   F_k(x) = sum over large r of q(r) F_(k-1)(x - r),   F_0(x) = E[(R' -
+    x)_+],
+
+R' the sum of t - k small ones; likewise for (x - R)_+. All terms are positive. F_k is convex, so it lies below the
+chords of points of it, and beyond the last point below its last value, or its line. The law of R' is a power of a
+discrete Fourier transform, of masses tilted by e^(theta r): its error (`numerics/fourier.py`) is relative to the tilted
+law, so each F_0 is the least of several upper bounds. What is left out adds at most
+
+- sums of small ones beyond the window: E[R'; R' > end] <= e^(-theta end) M^(n-1) E[r e^(theta r)] n (Chernoff), and
+  P[R' < begin] <= e^(-d^2/(2 n E r^2)), d = E R' - begin (Chernoff for positive variables), times x;
+- more than K large ones: C(t, K+1) P[large]^K ((K+1) E[r; large] + (t - K - 1) P[large]);
+- ratios beyond the last cell: E[R; some r > end] <= t (E[r; r > end] + (t - 1) P[r > end]).
+
+A profile known from above at points lies below their lower convex hull (`polygon.py`): that is the pair.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
+from privloss.losses.table.polygon import from_convex, lower_hull
 from privloss.losses.table.table import Table
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import UNIT, Real, padded_up
+from privloss.numerics.fourier import fast_size, powered
 
 _FURTHEST = 3.0  # beyond, no grid is fine enough
-_FINE, _COARSEST = 128.0, 8.0  # grid cells per standard deviation of one ratio
-_LARGEST_TRANSFORM = 2**21
-_BEYOND = 8.2  # standard deviations after which a ratio counts as disclosure: 1e-16
-_WINDOW = 13.0  # standard deviations of the sum on either side
-_TILT = 18.0  # theta times the cap: what a ratio beyond it would weigh
-_TILT_BELOW = 3.0  # theta times the window: by how much rounding may grow on the other side
-_CARE = 3.0  # everything uncertain is counted three times: under P, under Q, and for making the masses sum to 1
-_TOO_UNSURE = 1e-6
-_PER_SPREAD, _BULK = 100.0, 7.0  # atoms of the final table
+_FINE = 192.0  # grid cells per standard deviation of one ratio
+_LARGEST_TRANSFORM = 2**19
+_EXPECTED_LARGE, _MOST_LARGE = 0.02, 6  # large ratios of an epoch, and at most so many at once
+_RATIO, _FAR = 1.01, 13.0  # of cells of large ratios; standard deviations at which they end
+_WINDOW = 12.0  # standard deviations of the sum on either side
+_TILTS = (-6.0, -2.5, 0.0, 2.5, 6.0)  # in units of 1/standard deviation of the sum
+_MOST_TILT = 14.0  # times the largest small ratio
+_PER_SPREAD, _BULK, _SPARSE = 100.0, 7.5, 8  # points of the profile
+_SMALLEST_DELTA = 1e-17
+_ROUNDED = 128.0  # relative roundings of a mass, its tilt and the scale, for each ratio
+
+
+@dataclass(frozen=True)
+class _Ratios:
+    """One ratio under Q, on its grid: small ones at 0, h, 2h, ..., large ones anywhere."""
+
+    step: float
+    small: Real
+    places: Real
+    large: Real
+    beyond: tuple[float, float]  # P[r > end], E[r; r > end]
 
 
 @lru_cache(maxsize=64)  # calibrations and tables ask for the same epoch again and again
@@ -45,106 +69,182 @@ def allocation_table(steps: int, distance: float) -> Table | None:
     """A table that dominates one epoch; None where the grid would be too coarse to gain anything."""
     if distance > _FURTHEST:
         return None
-    variance = math.expm1(distance * distance)
-    spread = math.sqrt(variance)
-    cap = math.exp(distance * (distance + _BEYOND) - 0.5 * distance**2)
-    width = _WINDOW * math.sqrt(steps * (variance + 1))
-    step = max(spread / _FINE, (2 * width + cap) / _LARGEST_TRANSFORM)
-    if step > spread / _COARSEST:
+    spread = math.sqrt(math.expm1(distance * distance))
+    deviation = spread * math.sqrt(steps)
+    ratios = _ratios(steps, distance, spread / _FINE)
+    profile = _Profile(ratios, steps, deviation, math.exp(distance * distance))
+    if profile.size > _LARGEST_TRANSFORM:
         return None
-    q = _on_grid(distance, step, cap)
-    ratio, law, hidden = _mean_of(q, steps, step, width)
-    row = _on_losses(ratio, law, _CARE * (hidden + math.exp(-0.5 * _WINDOW**2) * steps))
-    return row if row.delta < _TOO_UNSURE else None
+    unit = _decimal(math.log1p(min(deviation / steps, 0.5)) / _PER_SPREAD)
+    bulk = math.ceil(_BULK * _PER_SPREAD)
+    last = math.ceil(distance * (_FAR + distance) / unit)
+    index = np.concatenate([np.arange(-bulk, bulk), np.arange(bulk, max(last, bulk) + _SPARSE, _SPARSE)])
+    return _hull(index, unit, profile, steps)
 
 
-def _on_grid(distance: float, step: float, cap: float) -> Real:
-    """Masses of one ratio under Q on the grid 0, h, 2h, ..., its mean kept but for what lies beyond the cap."""
-    count = math.ceil(cap / step) + 1
-    grid = step * np.arange(count + 1)
+def _decimal(value: float) -> float:
+    """Two digits of it: losses that are whole multiples are found to be on a lattice."""
+    return float(f"{value:.1e}")
+
+
+def _hull(index: Real, unit: float, profile: _Profile, steps: int) -> Table:
+    alphas = np.exp(unit * index)
+    puts, calls = profile.sums(steps * alphas)
+    points = [(Fraction(0), Fraction(1))]
+    for alpha, put, call in zip(alphas.tolist(), puts.tolist(), calls.tolist(), strict=True):
+        at = Fraction(alpha)
+        height = min(Fraction(call), Fraction(put) + 1 - at)  # E(S - a)_+ = E(a - S)_+ + 1 - a
+        points.append((at, min(max(height, Fraction(0)), points[-1][1])))
+        if call < _SMALLEST_DELTA:
+            break
+    hull = lower_hull(points)
+    found = from_convex(hull)
+    # corners are losses; what their logarithms lose against the lattice is less than the slack of their masses
+    values = unit * np.rint(found.values / unit)
+    return replace(found, values=values, slack=64.0 + 4 * float(np.abs(values).max()))
+
+
+def _ratios(steps: int, distance: float, step: float) -> _Ratios:
+    """The masses of one ratio, its mean kept in every cell."""
+    at_b = -float(ndtri(_EXPECTED_LARGE / steps))
+    cut = math.ceil(max(math.exp(distance * at_b - 0.5 * distance**2), 2.0) / step)
+    end = math.exp(distance * (_FAR + distance) - 0.5 * distance**2)
+    cells = max(math.ceil(math.log(end / (cut * step)) / math.log(_RATIO)), 1)
+    grid = np.concatenate([step * np.arange(cut), cut * step * _RATIO ** np.arange(cells + 1)])
     with np.errstate(divide="ignore"):
         y = np.log(grid) / distance + 0.5 * distance
-    under_q, under_p = (_cells(y - shift) for shift in (0.0, distance))
-    up = np.clip((under_p[:-1] - grid[:-1] * under_q[:-1]) / step, 0.0, under_q[:-1])
-    masses = np.zeros(count + 1)
-    masses[:-1] += under_q[:-1] - up
+    (q, doubt_q, beyond_q), (p, doubt_p, beyond_p) = (_cells(y - shift) for shift in (0.0, distance))
+    left, width = grid[:-1], np.diff(grid)
+    up = np.clip((p - left * q) / width, 0.0, q)
+    doubt = doubt_q + (doubt_p + left * doubt_q + 4 * UNIT * (p + left * q)) / width
+    masses, wrong = np.zeros(len(grid)), np.zeros(len(grid))
+    masses[:-1] += q - up
     masses[1:] += up
-    masses[-1] += under_q[-1]
-    return masses
+    wrong[:-1] += doubt
+    wrong[1:] += doubt
+    masses += 2 * wrong  # more mass never makes a sum of positive terms smaller
+    return _Ratios(step, masses[: cut + 1], grid[cut + 1 :], masses[cut + 1 :], (beyond_q, beyond_p))
 
 
-def _cells(y: Real) -> Real:
-    """Masses of N(0, 1) between the y, and above the last one."""
+def _cells(y: Real) -> tuple[Real, Real, float]:
+    """Masses of N(0, 1) between the y, bounds on their errors, and the mass above the last one, rounded up."""
     left, right = ndtr(y), ndtr(-y)
-    return np.concatenate([np.where(y[1:] < 0, np.diff(left), -np.diff(right)), right[-1:]])
+    lower = y[1:] < 0
+    found = np.where(lower, np.diff(left), -np.diff(right))
+    with np.errstate(invalid="ignore"):
+        # a place y is rounded too, by some units of |y| + 1, in a density of at most |y| + 1 times the tail (Mills)
+        units = UNIT * (64 + 8 * np.where(np.isfinite(y), y * y, 0.0))
+    terms = np.where(lower, (left * units)[1:] + (left * units)[:-1], (right * units)[1:] + (right * units)[:-1])
+    return found, terms, padded_up(float(right[-1]), 1e-9)
 
 
-def _mean_of(q: Real, steps: int, step: float, width: float) -> tuple[Real, Real, float]:
-    """Values and masses of S, and a bound on the mean that rounding and wrapping may have hidden."""
-    grid = step * np.arange(len(q))
-    theta = min(_TILT / float(grid[-1]), _TILT_BELOW / width)
-    grown = q * np.exp(theta * (grid - 1))  # about the mean, so that powers stay in range
-    total = math.fsum(grown)
-    log_scale = steps * math.log(total)
-    size = 2 ** math.ceil(math.log2(2 * width / step + 1.5 * len(q)))
-    first = max(math.floor((steps - width) / step), 0)
-    spectrum = np.fft.rfft(np.bincount(np.arange(len(q)) % size, weights=grown / total, minlength=size))
-    modulus = np.abs(spectrum)
-    powered = np.exp(steps * np.log(np.maximum(modulus, 1e-300)) + 1j * steps * np.angle(spectrum))
-    law = np.roll(np.fft.irfft(powered, n=size), -(first % size))
-    each = (6 * math.log2(size) + 64) * UNIT
-    weight = np.exp((steps - 1) * np.log(np.maximum(modulus + each, 1e-300)))
-    wrong = (steps * (each + 8 * UNIT) * float(weight.sum()) + each * float(np.abs(powered).sum())) * 2 / size
-    sums = step * (first + np.arange(size))
-    back = np.exp(log_scale - theta * (sums - steps))
-    values = sums / steps
-    end = float(sums[-1])
-    top = min(_log_wrapped(q, grid, steps, end, theta * factor) for factor in (1, 2, 4, 8, 16, 32))
-    most = np.maximum(values, 1.0) * back  # what a mass of the tilted law weighs, under P and under Q
-    turned = min(_log_turned(q, grid, steps, end, theta, factor) for factor in (2, 4, 8, 16))
-    hidden = wrong * float(most.sum()) + 2 * math.exp(min(top, 0.0)) + math.exp(min(turned, 0.0)) * float(most.max())
-    return values, np.maximum(law, 0.0) * back, hidden
+class _Profile:
+    """Upper bounds on E[(R - x)_+] and E[(x - R)_+]."""
+
+    def __init__(self, ratios: _Ratios, steps: int, deviation: float, square: float) -> None:
+        self._ratios, self._steps, self._deviation = ratios, steps, deviation
+        top = ratios.step * (len(ratios.small) - 1)
+        half = _WINDOW * math.sqrt(steps * square)
+        self._first = max(math.floor((steps - half) / ratios.step), 0)
+        longest = steps + _WINDOW * deviation + 12 * top - self._first * ratios.step
+        self.size = fast_size(max(longest / ratios.step, len(ratios.small) + 2))
+        self._sums = ratios.step * (self._first + np.arange(self.size))
+        self._top = top
+
+    def sums(self, x: Real) -> tuple[Real, Real]:
+        """Divided by t: upper bounds on E[(x - R)_+] and E[(R - x)_+]."""
+        ratios, t = self._ratios, self._steps
+        large, mean = float(ratios.large.sum()), float(ratios.large @ ratios.places)
+        puts, calls = np.zeros(len(x)), np.zeros(len(x))
+        near, far = x * (1 - 32 * UNIT), x * (1 + 32 * UNIT)  # sums, and their places, are rounded
+        for k in range(min(_MOST_LARGE, t) + 1):
+            points = self._knots(float(far.max())) if k else np.unique(np.concatenate([near, far, np.zeros(1)]))
+            found = self._small(t - k, points)
+            for _ in range(k):
+                found = self._shifted(points, found)
+            puts += math.comb(t, k) * np.interp(far, points, found.puts)
+            calls += math.comb(t, k) * np.interp(near, points, found.calls)
+        more = min(_MOST_LARGE, t) + 1
+        chance = math.comb(t, more) * large**more
+        calls += math.comb(t, more) * large ** (more - 1) * (more * mean + max(t - more, 0) * large)
+        calls += t * (ratios.beyond[1] + (t - 1) * ratios.beyond[0])
+        puts += x * (chance + t * ratios.beyond[0])
+        grown = padded_up(1.0, 1e-9 + t * _ROUNDED * UNIT)
+        return puts * grown / t, calls * grown / t
+
+    def _knots(self, last: float) -> Real:
+        """Where chords of F_k meet, up to this x and beyond."""
+        low, high = float(self._sums[0]), float(self._sums[-1])
+        even = np.linspace(low, high, 2000)
+        more = max(math.ceil(math.log(last / high) / math.log(1.02)) + 1, 1)
+        return np.concatenate([[0.0], even[even > 0], high * 1.02 ** np.arange(1, more + 1)])
+
+    def _small(self, n: int, x: Real) -> _Sums:
+        """Of n small ones."""
+        if n == 0:
+            return _Sums(np.maximum(x, 0.0), np.maximum(-x, 0.0), 1.0)
+        weights, step, sums = self._ratios.small, self._ratios.step, self._sums
+        places = step * np.arange(len(weights))
+        mass = float(weights.sum())
+        mean, square = float(weights @ places) / mass, float(weights @ places**2) / mass
+        best = np.full((2, len(x)), np.inf)
+        first = np.searchsorted(sums, x, side="left")
+        for share in _TILTS:
+            tilt = math.copysign(min(abs(share) / self._deviation, _MOST_TILT / self._top), share)
+            law, wrong, log_scale = powered(weights, tilt * step, n, self.size)
+            law = np.roll(law, -(self._first % self.size))
+            with np.errstate(over="ignore", invalid="ignore"):
+                back = np.exp(log_scale - tilt * sums)
+                below = np.sqrt(np.concatenate([[0.0], np.cumsum(back * back)]))[first]  # norms of what masses weigh
+                above = np.sqrt(np.concatenate([np.cumsum(((back * sums) ** 2)[::-1])[::-1], [0.0]]))[first]
+                puts, calls = _linear_sums(sums, np.maximum(law, 0.0) * back, x, first)
+                best[0] = np.minimum(best[0], _or_inf(puts + wrong * below * x))
+                best[1] = np.minimum(best[1], _or_inf(calls + wrong * above))
+        past, begin = self._past(n), float(sums[0])
+        missed = math.exp(-(max(n * mean - begin, 0.0) ** 2) / (2.01 * n * square)) if self._first else 0.0
+        puts = np.minimum(best[0] + x * (missed + past / float(sums[-1])), x * mass**n)
+        return _Sums(puts, best[1] + past + begin * missed, mass**n)
+
+    def _past(self, n: int) -> float:
+        """Chernoff's bound on E[R'; R' > end]."""
+        weights = self._ratios.small
+        places = self._ratios.step * np.arange(len(weights))
+        end, best = float(self._sums[-1]), math.inf
+        for share in (4.0, 8.0, 16.0, 32.0, 64.0):
+            tilt = share / self._top
+            grown = weights * np.exp(tilt * places)
+            log = (n - 1) * math.log(float(grown.sum())) + math.log(n * float(grown @ places)) - tilt * end
+            best = min(best, log)
+        return math.exp(min(best, 600.0))
+
+    def _shifted(self, x: Real, known: _Sums) -> _Sums:
+        """With one more large ratio: F_k from F_(k-1), by chords; lines beyond their ends."""
+        puts, calls = np.zeros(len(x)), np.zeros(len(x))
+        for place, weight in zip(self._ratios.places.tolist(), self._ratios.large.tolist(), strict=True):
+            at = x - place
+            beyond = np.maximum(x[0] - at, 0.0) * known.mass
+            calls += weight * (np.interp(at, x, known.calls) + beyond)
+            puts += weight * np.interp(at, x, known.puts)
+        return _Sums(puts, calls, known.mass * float(self._ratios.large.sum()))
 
 
-def _log_wrapped(q: Real, grid: Real, steps: int, end: float, theta: float) -> float:
-    """log of Chernoff's bound on E[S; sum > end]."""
-    if theta * float(grid[-1]) > 600:
-        return 0.0
-    grown = q * np.exp(theta * (grid - 1))
-    return (steps - 1) * math.log(math.fsum(grown)) + math.log(float(grown @ grid)) - theta * (end - steps - 1)
+@dataclass(frozen=True)
+class _Sums:
+    """Upper bounds on E[(x - R)_+] and E[(R - x)_+] at some x, from 0 on, and on P."""
+
+    puts: Real
+    calls: Real
+    mass: float
 
 
-def _log_turned(q: Real, grid: Real, steps: int, end: float, theta: float, factor: float) -> float:
-    """log of Chernoff's bound on the tilted mass beyond the end, which turns up at the bottom of the window."""
-    high = theta * factor
-    if high * float(grid[-1]) > 600:
-        return 0.0
-    plain, grown = (math.log(math.fsum(q * np.exp(x * (grid - 1)))) for x in (theta, high))
-    return steps * (grown - plain) - (high - theta) * (end - steps)
+def _or_inf(values: Real) -> Real:
+    return np.where(np.isnan(values), np.inf, values)
 
 
-def _on_losses(ratio: Real, law: Real, hidden: float) -> Table:
-    """The law of S moved to a table of losses, P- and Q-mass of every cell kept."""
-    keep = (law > 0) & (ratio > 0)
-    losses, q = np.log(ratio[keep]), law[keep]
-    p = q * ratio[keep]
-    spread = math.sqrt(float(q @ losses**2) / float(q.sum()))
-    unit = spread / _PER_SPREAD
-    bulk = np.arange(-math.ceil(_BULK * _PER_SPREAD), math.ceil(_BULK * _PER_SPREAD) + 1)
-    last = max(math.ceil(float(losses[-1]) / unit), int(bulk[-1]) + 8)
-    index = np.concatenate([bulk, np.arange(int(bulk[-1]) + 8, last + 8, 8)])
-    edges = index * unit
-    cell = np.searchsorted(edges, losses, side="right") - 1
-    inside = cell >= 0
-    under_p, under_q = (np.bincount(cell[inside], weights=m[inside], minlength=len(edges))[:-1] for m in (p, q))
-    low, high = np.exp(edges[:-1]), np.exp(edges[1:])
-    up = np.clip((under_p - low * under_q) / (high - low), 0.0, under_q)
-    at = np.zeros(len(edges))
-    at[:-1] += under_q - up
-    at[1:] += up
-    at[0] += float(p[~inside].sum()) / math.exp(float(edges[0]))  # below the table: up to its end, the rest of Q alone
-    masses = at * np.exp(edges)
-    # mixed with disclosure of probability `hidden`, which dominates
-    scale = (1 - hidden) / max(math.fsum(masses), math.fsum(at), 1.0)
-    lost, back = 1 - math.fsum(masses) * scale, 1 - math.fsum(at) * scale
-    return Table(edges, masses * scale, lost, back, slack=4096.0, wobble=2.0)
+def _linear_sums(sums: Real, masses: Real, x: Real, first: NDArray[np.intp]) -> tuple[Real, Real]:
+    """sum m (x - s)_+ and sum m (s - x)_+ of sums that rise."""
+    below, weighted = (np.concatenate([[0.0], np.cumsum(m)]) for m in (masses, masses * sums))
+    above, heavier = (np.concatenate([np.cumsum(m[::-1])[::-1], [0.0]]) for m in (masses, masses * sums))
+    puts, calls = x * below[first] - weighted[first], heavier[first] - x * above[first]
+    units = 4 * len(sums) * UNIT
+    return puts + units * x * below[first], calls + units * heavier[first]

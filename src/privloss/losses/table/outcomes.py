@@ -139,6 +139,8 @@ def _splits(row: Table, n: int) -> tuple[Real, Real, float]:
     values, factorials = row.values, np.array([math.lgamma(k + 1) for k in range(n + 1)])
     with np.errstate(divide="ignore"):
         log_masses = np.log(row.masses)
+    if n == 1:
+        return values, log_masses, 2 * float(np.max(row.slack)) + 8 * float(np.abs(log_masses[row.masses > 0]).max())
 
     def rest(first: int, left: int) -> tuple[Real, Real]:
         if first == len(values) - 1:
