@@ -25,6 +25,7 @@ from privloss.errors import Unsupported
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.samplers.poisson import gaussian_hit
 from privloss.losses.step import REVEALED_LOSS, Step
+from privloss.losses.table.build import REVEALED
 from privloss.mechanisms import noise
 from privloss.mechanisms.base import Mechanism
 from privloss.mechanisms.kinds import Kind, add_kind
@@ -73,6 +74,8 @@ def _step(m: Gaussian, adjacency: str) -> Step:
         mirrored=True,
         poisson=on_poisson,
         distances=noise.distances(m.noise_multiplier, m.sigma, m.sensitivity, adjacency),
+        normal=raised(1 / sigma, 4) if mu_squared < math.inf else None,
+        finite=None if mu_squared < math.inf else (lambda most: (REVEALED, REVEALED)),
         contributions_known=m.noise_multiplier is not None,
         null_adds_nothing=m.noise_multiplier is not None,
     )
@@ -90,8 +93,9 @@ def _grouped(m: Gaussian, people: int, adjacency: str) -> Gaussian:
     return Gaussian(sigma=m.sigma, sensitivity=people * (m.sensitivity or 1.0))
 
 
-def _together(steps: Sequence[tuple[Gaussian, int]]) -> Gaussian:
-    """A vector of Gaussian releases is one Gaussian release with mu^2 = the sum of theirs; rounded to less noise."""
+def _together(steps: Sequence[tuple[Gaussian, int]]) -> Gaussian | None:
+    """A vector of Gaussian releases is one Gaussian release with mu^2 = the sum of theirs; rounded to less noise. None
+    where one is given by its noise multiplier and another is not."""
     multipliers = [m.noise_multiplier for m, _ in steps]
     if any(noise.said(m.noise_multiplier, m.sigma) == 0 for m, _ in steps):
         return next(m for m, _ in steps if noise.said(m.noise_multiplier, m.sigma) == 0)
@@ -99,9 +103,7 @@ def _together(steps: Sequence[tuple[Gaussian, int]]) -> Gaussian:
         total = math.hypot(*(math.sqrt(n) / z for z, (_, n) in zip(multipliers, steps, strict=True) if z is not None))
         return Gaussian(noise_multiplier=lowered(1 / total, 8))  # root, quotients and hypot: at most 4 roundings
     if any(z is not None for z in multipliers):
-        raise Unsupported(
-            "gaussian: releases on one shared sample must all be given by noise_multiplier, or all by sigma."
-        )
+        return None
     mu = math.hypot(*(math.sqrt(n) * ((m.sensitivity or 1.0) / (m.sigma or math.inf)) for m, n in steps))
     return Gaussian(sigma=1.0, sensitivity=raised(mu, 8))
 
