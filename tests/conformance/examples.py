@@ -43,7 +43,6 @@ MECHANISMS: list[pl.Mechanism] = [
     pl.select_best(pl.Gaussian(4.0), trials=3),
     pl.AboveThreshold(0.5),
     pl.AboveThreshold(threshold_scale=8.0, query_scale=8.0, noise="exponential"),
-    pl.AboveThreshold(0.5, positives=2, value_scale=20.0),
     pl.PermuteAndFlip(0.3),
     pl.TopK(0.3, 3),
     pl.TopK(0.3, 3, "laplace", "one-shot"),

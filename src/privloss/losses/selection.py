@@ -148,8 +148,11 @@ def bound_points(trials: Trials, spent: Cost, profile: Profile, reach: float, to
     agree = 1 - float(trials.gained(np.zeros(1), np.array([1 - first]))[0]) - trials.nothing
     whole = min(raised(agree, 2 * _SLACK, 1.0), 1.0) if first < 1 else 1.0
     points = [(0.0, whole)]
-    xs = _places(spent, profile, reach)
-    chosen = [_best_way(spent, x, profile, reach) for x in xs]
+    y = np.linspace(0.0, reach, 160)
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(np.array(profile([float(v) for v in y]))), math.log(_LEAST) - 1)
+    xs = _places(spent, y, logs)
+    chosen = [_best_way(spent, x, y, logs) for x in xs]
     asked = [max(lowered(x - shift, 4, x + shift), 0.0) for x, (shift, _) in zip(xs, chosen, strict=True)]
     for x, (_, extra), delta in zip(xs, chosen, profile(asked), strict=True):
         points.append((x, min(raised(extra + spent.mean * delta, 8), whole)))
@@ -158,14 +161,11 @@ def bound_points(trials: Trials, spent: Cost, profile: Profile, reach: float, to
     return points
 
 
-def _places(spent: Cost, profile: Profile, reach: float) -> list[float]:
-    """Where to ask: multiples of a decimal unit, spaced by what delta loses."""
-    shift = spent.least
+def _places(spent: Cost, y: Real, logs: Real) -> list[float]:
+    """Where to ask: multiples of a decimal unit, spaced by what log delta of the base loses, known at some epsilons."""
+    shift, reach = spent.least, float(y[-1])
     if reach <= 0:
         return [raised(shift, 4)]
-    y = np.linspace(0.0, reach, 160)
-    with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(np.array(profile([float(v) for v in y]))), math.log(_LEAST) - 1)
     falls = -np.diff(logs)
     levels = np.exp(logs[1:])
     steps = falls / np.select([levels > least for least, _ in _STEPS], [step for _, step in _STEPS]) + 0.5
@@ -181,14 +181,13 @@ def _places(spent: Cost, profile: Profile, reach: float) -> list[float]:
     return [round(float(k) * unit, digits) for k in ticks]
 
 
-def _best_way(spent: Cost, x: float, profile: Profile, reach: float) -> tuple[float, float]:
+def _best_way(spent: Cost, x: float, y: Real, logs: Real) -> tuple[float, float]:
     """The way that looks best; any is valid where x is at least its shift."""
-    if len(spent.ways) == 1:
-        return spent.ways[0] if x >= spent.ways[0][0] else (x, 0.0)
     usable = [way for way in spent.ways if way[0] <= x]
-    deltas = profile([x - shift for shift, _ in usable])
-    values = [extra + spent.mean * d for (_, extra), d in zip(usable, deltas, strict=True)]
-    return usable[int(np.argmin(values))]
+    if not usable:  # below all shifts delta of the base at 0 is asked, and the bound holds all the more
+        return (x, 0.0)
+    guess = np.exp(np.interp([x - shift for shift, _ in usable], y, logs))
+    return usable[int(np.argmin([extra + spent.mean * d for (_, extra), d in zip(usable, guess, strict=True)]))]
 
 
 # -- below -------------------------------------------------------------------------------------------------------------

@@ -303,6 +303,9 @@ class Plan(Sampling["Plan"]):
         Gaussian noise, with 1/sigma^2 added up."""
         if len(self) == 1:
             return Plan(((self.steps[0][0]._on_sample(scheme, **parameters), 1),), self.adjacency)
+        for mechanism, _ in self.steps:
+            if isinstance(mechanism, Sampled):
+                raise Unsupported(f"{self!r} on one shared sample: {mechanism!r} has a sample of its own.")
         kinds = {m.kind for m, _ in self.steps}
         one = KINDS.get(next(iter(kinds))) if len(kinds) == 1 else None
         whole = None if one is None or one.together is None else one.together(self.steps)

@@ -12,6 +12,7 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ import numpy as np
 
 from privloss.adjacency import REPLACE_ONE
 from privloss.errors import InvalidInput, Unsupported
+from privloss.losses.product import product
 from privloss.losses.selection import Trials, bound_points, cost, instances
 from privloss.losses.step import Step
 from privloss.losses.table.loss import TableLoss
@@ -110,8 +112,8 @@ def _theorem(m: SelectBest, shift: float) -> str:
 def _assumption(m: SelectBest, adjacency: str) -> str:
     inside = "; ".join(worst_neighbours(Plan(m.base), adjacency).assumptions)
     return (
-        "select-best: runs are independent, the score is a function of a run's own output, ties are broken without the "
-        f"data, the number of runs and the other runs are never shown; one run: {inside}"
+        "select-best: runs are independent, the score is a function of a run's own output (and coins), ties are broken "
+        f"without the data, the number of runs and the other runs are never shown; one run: {inside}"
     )
 
 
@@ -149,8 +151,14 @@ def _fixed(m: SelectBest, trials: int, adjacency: str) -> Step:
     plan = Plan(m.base, adjacency)
     runs = worst_neighbours(plan * trials)  # under replace-one, every pair of several has been made even
     even = all(b.step(adjacency).mirrored for b, _ in m.base) or (adjacency == REPLACE_ONE and len(plan) * trials > 1)
-    asked = [(x, 1.0) for x in (0.0, runs.loss.largest if runs.loss.largest < math.inf else plan.epsilon(1e-12).upper)]
+    far = math.sqrt(trials) * plan.epsilon(1e-12).upper
+    asked = [(x, 1.0) for x in (0.0, min(far, runs.loss.largest)) if x < math.inf]
     theorem = f"best of {trials} runs: a post-processing of their composition; below: ranked outcomes"
+    shared = product([(b.step(adjacency), n * trials) for b, n in m.base])  # all runs on one sample
+
+    def silent(sampled: Callable[[float], Step] | None) -> Callable[[float], Step] | None:
+        return None if sampled is None else lambda rate: replace(sampled(rate), attained=(None,))
+
     return Step(
         (theorem, *runs.theorems),
         (_assumption(m, adjacency),),
@@ -158,6 +166,8 @@ def _fixed(m: SelectBest, trials: int, adjacency: str) -> Step:
         mirrored=even,
         attained=tuple(TableLoss.one(table) for table in _instances(plan, m.law, asked)) or (None,),
         curve=None if runs.curve.empty else runs.curve,
+        poisson=silent(shared.poisson),
+        symmetric=silent(shared.symmetric),
     )
 
 

@@ -35,8 +35,6 @@ def sampled_beside_normal(row: Table, rate: float, distance: float) -> Table:
     rare = []
     if row.back > 0:
         rare.append((row.back * (1 - rate), Table(np.array([math.log1p(-rate)]), np.ones(1))))
-    if row.delta > 0:
-        rare.append((rate * row.delta, Table(np.zeros(0), np.zeros(0), 1.0)))
     top = float(np.abs(row.values).max())
     units = float(np.max(row.wobble)) * top + row.absolute  # by how much a loss of the row is wrong
     slack = float(np.max(row.slack)) + 2 * units + 32
@@ -44,4 +42,4 @@ def sampled_beside_normal(row: Table, rate: float, distance: float) -> Table:
     # Renyi divergences of a mixture with Q are at most those of P against Q (quasi-convexity), which add; losses of at
     # most e have rho <= e^2/2 (Bun and Steinke 2016, Prop. 3.3)
     rho = raised(0.5 * distance**2 + 0.5 * top**2, 8 + 2 * units) if row.delta == row.back == 0 else math.inf
-    return replace(found, absolute=found.absolute + 2 * units + 16, rho=rho)
+    return replace(found, delta=rate * row.delta, absolute=found.absolute + 2 * units + 16, rho=rho)
