@@ -18,7 +18,7 @@ def test_no_queries_lie_above_the_bound(noise: Noise) -> None:
     """A small sample of `python -m tests.mechanisms.threshold_by_force`, which tries 20 000 instances."""
     found, largest = violations(noise, 60, seed=11)
     assert found == 0
-    assert 0.25 < largest <= 1 + 1e-6
+    assert 0.25 < largest <= 1 + 1e-3  # corners of exponential noise cost the oracle's quadrature 2e-4
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.25, 0.5, 0.75])
@@ -40,20 +40,11 @@ def test_pure_epsilon_is_reached() -> None:
         (Queries(1.0, 2.0, 1, True, True), 1.5),
         (Queries(2.0, 8.0, 2, False, False), 1.0),
     ):
-        logs = [
-            math.log(sure[0] / most[0])
-            for place in (2.0, 10.0, 30.0)
-            for many in (1.0, 1e5)
-            for sure, most in [queries._events(np.array([[many, place, -place - 60.0]]), 8_000)]
-            if sure[0] > 0
-        ]
-        assert max(logs) <= whole * (1 + 1e-9)
-    # a low threshold, hidden by many queries: the shift of both noises at once
-    exact = Noise(0.25, 4.0)  # the threshold hardly moves by chance: 4 for it, 0.5 for the query
-    p, q = (
-        exact.outcomes(np.array([3.0] * 8 + [-60.0]) + moved * np.array([1.0] * 8 + [-1.0])) for moved in (0.0, 1.0)
-    )
-    assert math.log(p[-1 - 0] / q[-1 - 0]) > 0 or math.log((p / q).max()) > 0
+        chosen = np.array([[1e6, place, -place - 60.0] for place in (10.0, 20.0, 40.0)])
+        sure, most = queries._events(chosen, 8_000)
+        logs = np.log(sure[sure > 0] / most[sure > 0])
+        assert 0.95 * whole < logs.max() <= whole * (1 + 1e-9)
+    assert violations(Noise(1.0, 2.0, exponential=True), 40, seed=11)[1] > 0.999
 
 
 def test_lower_ends_are_integrals() -> None:
@@ -108,11 +99,18 @@ def test_values_are_a_release_of_their_own() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {}, {"epsilon": 0.0}, {"epsilon": 1.0, "query_scale": 2.0}, {"threshold_scale": 1.0}, {"epsilon": 1.0, "positives": 0},
-        {"epsilon": 1.0, "monotone": 1}, {"epsilon": 1.0, "noise": "gaussian"}, {"epsilon": math.inf},
-        {"epsilon": 1.0, "value_scale": -1.0}, {"epsilon": 1.0, "sensitivity": math.nan},
+        {},
+        {"epsilon": 0.0},
+        {"epsilon": math.inf},
+        {"threshold_scale": 1.0},
+        {"epsilon": 1.0, "query_scale": 2.0},
+        {"epsilon": 1.0, "positives": 0},
+        {"epsilon": 1.0, "monotone": 1},
+        {"epsilon": 1.0, "noise": "gaussian"},
+        {"epsilon": 1.0, "value_scale": -1.0},
+        {"epsilon": 1.0, "sensitivity": math.nan},
     ],
-)  # fmt: skip
+)
 def test_bad_numbers(bad: dict[str, object]) -> None:
     with pytest.raises(pl.InvalidInput):
         pl.AboveThreshold(**bad)  # type: ignore[arg-type]

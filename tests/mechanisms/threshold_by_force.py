@@ -1,7 +1,7 @@
 """AboveThreshold by force: random queries, random neighbours, all outcomes by integrals over the threshold noise.
 
-Nothing here knows the bound's proof. `python -m tests.mechanisms.threshold_by_force [instances]` looks for queries above
-it; the most violated first.
+Nothing here knows the bound's proof. `python -m tests.mechanisms.threshold_by_force [instances]` counts queries above
+it, and says how near the pure loss comes to the largest one allowed.
 """
 
 from __future__ import annotations
