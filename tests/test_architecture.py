@@ -230,15 +230,17 @@ def test_few_types_are_ignored() -> None:
 def test_public_surface() -> None:
     assert sorted(privloss.__all__) == sorted(
         [
-            "Accountant", "Allocated", "AlreadySpentError", "ApproxDP", "Bound", "Bounds", "Certificate", "Custom",
-            "DensityPair", "DiscreteGaussian", "DiscreteLaplace", "DiscretePair", "Exponential", "FixedSize", "GDP",
-            "Gaussian", "GaussianPair", "InvalidInput", "InvalidPlan", "Kind", "Laplace", "Ledger", "Mechanism",
-            "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP",
-            "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated", "TradeOff",
-            "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported",
-            "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate", "certify", "composition", "conversion",
-            "dp_sgd", "estimate", "group", "limits", "odometers", "parallel", "parameters", "pipelines", "register",
-            "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing", "verify",
+            "AboveThreshold", "Accountant", "Allocated", "AlreadySpentError", "ApproxDP", "Bound", "Bounds",
+            "Certificate", "Custom", "DensityPair", "DiscreteGaussian", "DiscreteLaplace", "DiscretePair",
+            "Exponential", "FixedSize", "GDP", "Gaussian", "GaussianPair", "Geometric", "InvalidInput", "InvalidPlan",
+            "Kind", "Laplace", "Ledger", "Mechanism", "MissingExtra", "NoisyMax", "PermuteAndFlip", "Plan",
+            "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "Quantile", "RDP", "RandomizedResponse",
+            "RefusedError", "Sampled", "SelectBest", "Shuffled", "Step", "Tabulated", "Together", "TopK", "TradeOff",
+            "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable",
+            "Unsupported", "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate", "certify",
+            "composition", "conversion", "dp_sgd", "estimate", "group", "limits", "odometers", "parallel",
+            "parameters", "pipelines", "register", "select_best", "selfcheck", "shuffling", "subsampling", "sweep",
+            "tabulate", "tabulate_densities", "together", "tracing", "verify",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

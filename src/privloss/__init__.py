@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.custom import Custom as Custom
     from privloss.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
     from privloss.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+    from privloss.mechanisms.discrete_laplace import Geometric as Geometric
     from privloss.mechanisms.exponential import Exponential as Exponential
     from privloss.mechanisms.gaussian import Gaussian as Gaussian
     from privloss.mechanisms.gdp import GDP as GDP
@@ -124,7 +125,10 @@ _HOMES = {
     ),
     "mechanisms.custom": ("Custom",),
     "mechanisms.discrete_gaussian": ("DiscreteGaussian",),
-    "mechanisms.discrete_laplace": ("DiscreteLaplace",),
+    "mechanisms.discrete_laplace": (
+        "DiscreteLaplace",
+        "Geometric",
+    ),
     "mechanisms.exponential": ("Exponential",),
     "mechanisms.gaussian": ("Gaussian",),
     "mechanisms.gdp": ("GDP",),
@@ -218,6 +222,7 @@ __all__ = [
     "FixedSize",
     "Gaussian",
     "GaussianPair",
+    "Geometric",
     "InvalidInput",
     "InvalidPlan",
     "Kind",

@@ -18,7 +18,7 @@ def test_noisy_max_by_the_laplace_pair() -> None:
         noise: (pl.NoisyMax(0.1, noise) * 100).epsilon(1e-6).upper for noise in ("exponential", "laplace", "gumbel")
     }
     assert hundred["exponential"] == hundred["laplace"] == pytest.approx(4.6927, abs=5e-5)
-    assert hundred["gumbel"] == pytest.approx(2.612, abs=5e-4)
+    assert 1.5 < hundred["gumbel"] < 2.612  # the product of dominating pairs; the best adversary does less
     assert (pl.PureDP(0.1) * 100).epsilon(1e-6).upper == pytest.approx(4.7746, abs=5e-5)
 
 
@@ -104,24 +104,17 @@ def _one_shot(scores: list[float], k: int) -> dict[tuple[int, ...], float]:
 
 
 def test_one_shot_exponential_noise_is_pure_and_no_product_of_pairs() -> None:
-    """Two winners shifted by 2 D each: 2 k lam D is reached; and it exceeds two Laplace pairs by 0.029 in delta."""
-    most, excess = 0.0, 0.0
-    two = pl.NoisyMax(2.0, "exponential") * 2  # lam = D = 1: eps = 2 for each choice
-    for x in (0.5, 1.0, 2.0, 3.0, 3.5):
-        allowed = two.delta(x).upper
-        for gap in (0.0, 2.0, 4.0, 8.0):
-            for tail in (0.0, 2.0):
-                scores = [0.0, -tail, gap, gap]
-                other = [1.0, 1.0 - tail, gap - 1, gap - 1]
-                p, q = _one_shot(scores, 2), _one_shot(other, 2)
-                for one, many in ((p, q), (q, p)):
-                    truth = sum(max(one[key] - math.exp(x) * many[key], 0.0) for key in one)
-                    assert truth <= pl.TopK(2.0, 2, "exponential", "one-shot").delta(x).upper + 1e-3
-                    excess = max(excess, truth - allowed)
-                most = max(most, *(abs(math.log(p[key] / q[key])) for key in p if min(p[key], q[key]) > 1e-9))
+    """Two winners shifted by 2 D each: 2 k lam D is reached; and more than 0.029 above two Laplace pairs."""
+    most = 0.0
+    for gap, tail in itertools.product((0.0, 4.0, 8.0), (0.0, 2.0)):  # lam = D = 1: eps = 2 for each choice
+        p, q = _one_shot([0.0, -tail, gap, gap], 2), _one_shot([1.0, 1.0 - tail, gap - 1, gap - 1], 2)
+        most = max(most, *(abs(math.log(p[key] / q[key])) for key in p if min(p[key], q[key]) > 1e-9))
     assert 3.9 < most < 4.01
-    assert excess > 0.005
     assert pl.TopK(2.0, 2, "exponential", "one-shot").as_plan() == pl.PureDP(4.0).as_plan()
+    p, q = _one_shot([0.0, 0.0, 0.4], 2), _one_shot([0.5, 0.5, -0.1], 2)  # D = 1/2: eps = 1 for each choice
+    truth = max(sum(max(a[key] - math.exp(0.25) * b[key], 0.0) for key in a) for a, b in ((p, q), (q, p)))
+    assert truth > (pl.NoisyMax(1.0, "exponential") * 2).delta(0.25).upper + 0.029
+    assert truth < pl.TopK(1.0, 2, "exponential", "one-shot").delta(0.25).upper
 
 
 def test_top_k_on_a_sample_shares_it() -> None:

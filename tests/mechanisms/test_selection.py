@@ -73,6 +73,17 @@ def test_a_training_run_tuned() -> None:
     assert "tuning costs" in str(tuned.explain(delta=1e-6))
 
 
+def test_a_tuned_training_run_from_its_sizes() -> None:
+    sizes = {"dataset_size": 1000, "batch_size": 10, "steps": 50, "noise_multiplier": 1.1, "sampling": "poisson"}
+    run, tuned = pl.dp_sgd(**sizes), pl.dp_sgd(**sizes, tuning={"mean": 10})  # type: ignore[arg-type]
+    assert tuned.plan == pl.select_best(run.plan, mean=10).as_plan()
+    assert "10 runs in the mean" in str(tuned)
+    assert "3 runs" in str(pl.dp_sgd(**sizes, tuning={"trials": 3}))  # type: ignore[arg-type]
+    for bad in ({"runs": 3}, {}, 3, {"mean": 0.5}):
+        with pytest.raises(pl.InvalidInput):
+            pl.dp_sgd(**sizes, tuning=bad)  # type: ignore[arg-type]
+
+
 def test_a_pure_base_stays_pure() -> None:
     """eps0 + (h + 1) eps*, below (2 + h) eps0."""
     base, law = 0.5, Trials(8.0, 1.0)

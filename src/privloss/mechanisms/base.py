@@ -27,6 +27,7 @@ from privloss.mechanisms import plan_file
 from privloss.mechanisms.kinds import KINDS, SCHEMES, kind_of, scheme_named
 from privloss.mechanisms.parameters import declared, public_name
 from privloss.mechanisms.questions import Questions
+from privloss.mechanisms.yaml_file import decode_yaml
 from privloss.numerics import check
 
 if TYPE_CHECKING:
@@ -343,13 +344,18 @@ class Plan(Sampling["Plan"]):
         return plan_file.parse(plan_file.decode(text), cls)
 
     @classmethod
+    def from_yaml(cls, text: str) -> Plan:
+        """Read a plan file given as YAML; needs PyYAML."""
+        return plan_file.parse(decode_yaml(text), cls)
+
+    @classmethod
     def load(cls, path: str | Path) -> Plan:
-        """Read a plan file."""
+        """Read a plan file: YAML where its name ends in .yaml or .yml, otherwise JSON."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
             raise InvalidPlan(f"plan = {str(path)!r}: cannot be read ({problem}).") from None
-        return cls.from_json(text)
+        return cls.from_yaml(text) if Path(path).suffix in (".yaml", ".yml") else cls.from_json(text)
 
 
 def written(steps: Steps) -> list[dict[str, Any]]:

@@ -8,6 +8,8 @@ l2 norm is all that matters (Cor. gauss_adp_exact_multi).
 Gaussian(noise_multiplier=1.1)
 >>> Gaussian(sigma=3.0, sensitivity=2.0)
 Gaussian(sigma=3.0, sensitivity=2.0)
+>>> Gaussian(mu=0.5), Gaussian(rho=0.125)                         # by what it promises
+(Gaussian(sigma=1.0, sensitivity=0.5), Gaussian(sigma=1.0, sensitivity=0.5000000000000002))
 >>> (Gaussian(1.0) + Gaussian(1.0) * 3).poisson(0.1)              # four releases on one sample: 1/sigma^2 adds
 Plan(Gaussian(noise_multiplier=0.49999999999999...).poisson(0.1))
 """
@@ -27,9 +29,10 @@ from privloss.losses.samplers.poisson import gaussian_hit
 from privloss.losses.step import REVEALED_LOSS, Step
 from privloss.losses.table.build import REVEALED
 from privloss.mechanisms import noise
-from privloss.mechanisms.base import Mechanism
+from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
+from privloss.numerics import check
 from privloss.numerics.floats import lowered, raised
 
 _MOST_NOISE = 1e150  # its square is a double, and so is the inverse
@@ -37,7 +40,8 @@ _MOST_NOISE = 1e150  # its square is a double, and so is the inverse
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Mechanism):
-    """A query plus N(0, sigma^2) noise (per coordinate)."""
+    """A query plus N(0, sigma^2) noise (per coordinate). `mu` (sensitivity / sigma, its Gaussian DP) or `rho` (mu^2/2,
+    its zCDP) stand for noise 1 at that sensitivity."""
 
     kind: ClassVar[str] = "gaussian"
     noise_multiplier: float | None = number(default=None, description="noise / bound on one record's contribution")
@@ -45,10 +49,23 @@ class Gaussian(Mechanism):
     sensitivity: float | None = number(
         above=True, default=None, description="l2 sensitivity under the plan's adjacency"
     )
+    mu: float | None = number(above=True, default=None, description="sensitivity / sigma")
+    rho: float | None = number(above=True, default=None, description="(sensitivity / sigma)^2 / 2")
 
     def __post_init__(self) -> None:
+        others = (self.noise_multiplier, self.sigma, self.sensitivity)
+        if self.mu is not None or self.rho is not None:
+            noise.alone(("mu", self.mu), ("rho", self.rho), others)
+            mu = check.number("mu", self.mu, low=0, above=True) if self.rho is None else _mu_of(self.rho)
+            for name, value in (("sigma", 1.0), ("sensitivity", mu), ("mu", None), ("rho", None)):
+                set_field(self, name, value)
         noise.exactly_one(self.noise_multiplier, "sigma", self.sigma, self.sensitivity)
         super().__post_init__()
+
+
+def _mu_of(rho: float) -> float:
+    """The least mu with mu^2/2 >= rho, within a few units."""
+    return raised(math.sqrt(2 * check.number("rho", rho, low=0, above=True)), 4)
 
 
 def _step(m: Gaussian, adjacency: str) -> Step:
@@ -121,7 +138,7 @@ add_kind(
         "gaussian",
         Gaussian,
         _step,
-        forms=(("noise_multiplier",), ("sigma", "sensitivity?")),
+        forms=(("noise_multiplier",), ("sigma", "sensitivity?"), ("mu",), ("rho",)),
         louder=_louder,
         grouped=_grouped,
         together=_together,
