@@ -77,10 +77,7 @@ def test_nested_steps_are_read_as_strictly() -> None:
         ({"mechanism": "together", "releases": []}, "non-empty"),
         ({"mechanism": "together", "releases": {}}, "non-empty"),
         ({"mechanism": "together", "releases": [{**inside, "sigmas": 1}]}, r"releases\[0\].*'sigmas' is unknown"),
-        (
-            {"mechanism": "together", "releases": [{**inside, "sampling": {"scheme": "poisson", "rate": 0.1}}]},
-            "its own",
-        ),
+        ({"mechanism": "together", "releases": [sampled]}, "its own"),
         ({"mechanism": "select-best", "base": [inside], "mean": 0.5}, "at least 1"),
         ({"mechanism": "select-best", "base": [inside], "mean": 5, "shape": "normal"}, "shape"),
     ):

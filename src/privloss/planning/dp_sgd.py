@@ -71,8 +71,8 @@ def dp_sgd(
     noise: str = "independent",
     tuning: Mapping[str, Any] | None = None,
 ) -> DpSgd:
-    """The plan of a training run. Give epochs or steps; `max_batch_size` goes with truncated-poisson. `tuning`: the run is
-    the best of several, {"mean": 10} or {"mean": 10, "shape": 0} or {"trials": 3} as in `select_best`."""
+    """The plan of a training run. Give epochs or steps; `max_batch_size` goes with truncated-poisson. `tuning`: the
+    run is the best of several, {"mean": 10} or {"mean": 10, "shape": 0} or {"trials": 3} as in `select_best`."""
     size, batch = check.count("dataset_size", dataset_size), check.count("batch_size", batch_size)
     if batch > size:
         raise InvalidInput(f"batch_size = {batch_size!r}: must be at most dataset_size = {size}.")
