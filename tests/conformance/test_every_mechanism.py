@@ -179,15 +179,15 @@ MECHANISMS = [
     ),
     Entry(
         "select-best",
-        lambda: plan(pl.select_best(pl.Gaussian(4.0), mean=5.0), 2),
+        lambda: plan(pl.select_best(pl.Gaussian(4.0), mean=5.0)),
         (
-            ("mean", lambda v: plan(pl.select_best(pl.Gaussian(4.0), mean=v)), (1.0, 2.0, 5.0, 5.001, 90.0), +1),
-            ("noise", lambda v: plan(pl.select_best(pl.Gaussian(v), mean=5.0)), (1.0, 4.0, 4.001, 20.0), -1),
+            ("mean", lambda v: plan(pl.select_best(pl.Gaussian(4.0), mean=v)), (1.0, 5.0, 5.001), +1),
+            ("noise", lambda v: plan(pl.select_best(pl.Gaussian(v), mean=5.0)), (1.0, 4.0), -1),
         ),
     ),
     Entry(
         "above-threshold",
-        lambda: plan(pl.AboveThreshold(0.5), 12),
+        lambda: plan(pl.AboveThreshold(0.5), 3),
         (
             ("epsilon", lambda v: plan(pl.AboveThreshold(v), 12), (1e-4, 0.3, 0.30001, 20.0), +1),
             ("positives", lambda v: plan(

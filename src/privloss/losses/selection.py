@@ -36,7 +36,7 @@ Profile = Callable[[Sequence[float]], Sequence[float]]  # upper ends of delta at
 _CLOSE = 1e-12  # relative error of gamma, and what it does to masses
 _SLACK = 4 * _CLOSE / UNIT
 _STEPS = ((1e-3, 0.06), (1e-11, 0.02), (1e-15, 0.08), (0.0, 0.4))  # of log delta between points, down to which delta
-_FINEST = 40_000  # lattice points up to the largest epsilon
+_FINEST = 8_000  # lattice points up to the largest epsilon
 _LEAST = 1e-30  # the smallest delta of the base that is looked for
 
 
@@ -172,13 +172,17 @@ def _places(spent: Cost, y: Real, logs: Real) -> list[float]:
     measure = np.concatenate([[0.0], np.cumsum(steps)])
     found = shift + np.interp(np.arange(math.ceil(measure[-1]) + 1), measure, y)
     closest = float(np.diff(found).min()) if len(found) > 1 else reach
-    finest = (shift + reach) / _FINEST
-    unit = 10.0 ** -min(max(math.ceil(-math.log10(max(0.3 * closest, finest))), 0), 7)
+    unit = _round(max(closest, (shift + reach) / _FINEST))
     ticks = np.unique(np.ceil(found / unit - 1e-6))
     if len(spent.ways) > 1:  # other ways have larger shifts
         ticks = np.unique(np.concatenate([ticks, np.ceil((max(s for s, _ in spent.ways) + y) / unit)]))
-    digits = round(-math.log10(unit))
-    return [round(float(k) * unit, digits) for k in ticks]
+    return [round(float(k) * unit, 9) for k in ticks]
+
+
+def _round(size: float) -> float:
+    """1, 2 or 5 times a power of ten, about as large: with few digits, sums of its multiples are on a lattice."""
+    power = 10.0 ** math.floor(math.log10(size))
+    return round(max(k * power for k in (1, 2, 5) if k * power <= size * 1.2), 9)
 
 
 def _best_way(spent: Cost, x: float, y: Real, logs: Real) -> tuple[float, float]:
