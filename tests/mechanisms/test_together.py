@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import laplace, norm
 
 import privloss as pl
+from privloss.losses.density.normal import NormalPair
 from privloss.losses.table.build import from_vectors
 from privloss.losses.table.coarse import hull_above, merged_below, places_of
 from privloss.losses.table.loss import TableLoss
@@ -155,8 +158,8 @@ def test_batches_of_a_given_size_under_replace_one() -> None:
 
 
 def test_gaussian_noise_said_in_two_ways_under_every_sampler() -> None:
-    made = pl.together(pl.Gaussian(4.0), pl.Gaussian(sigma=8.0, sensitivity=2.0))
-    one = pl.Gaussian(sigma=4.0 / math.sqrt(2))
+    made = pl.together(pl.Gaussian(4.0) * 3, pl.Gaussian(sigma=8.0, sensitivity=2.0))  # 3/16 + 1/16
+    one = pl.Gaussian(sigma=2.0)
     for sample in (
         lambda m: m.poisson(0.1),
         lambda m: m.fixed_size(50, 5),
@@ -197,3 +200,20 @@ def test_coarser_pairs_lie_above_and_below() -> None:
         truth = float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
         assert above.delta + math.exp(above.hockey_stick(float(eps))[1]) >= truth - 1e-15
         assert math.exp(below.hockey_stick(float(eps))[0]) <= truth + 1e-15
+
+
+def test_what_lies_beyond_the_nodes_is_lifted_too() -> None:
+    """The right tail of phi A^(1+c), A = e^lift (1 - r + r e^(dy - d^2/2)); and the left one under Q against P."""
+    pair = NormalPair(((0.3, 0.7),), missed=0.7, lift=2.5)
+    low, high = pair.ends
+    with mpmath.workdps(30):
+
+        def density(y: mpmath.mpf, c: float, back: bool) -> mpmath.mpf:
+            a = mpmath.exp(2.5) * (0.7 + 0.3 * mpmath.exp(0.7 * y - 0.245))
+            return mpmath.npdf(y) * a ** (-c if back else 1 + c)
+
+        for c in (0.5, 2.0):
+            for back in (False, True):
+                ends = ([high, high + 20], [low - 20, low])
+                tails = [mpmath.quad(functools.partial(density, c=c, back=back), end) for end in ends]
+                assert sum(tails) <= pair.beyond(c, back) <= 40 * max(tails) + 1e-80

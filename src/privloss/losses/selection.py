@@ -197,21 +197,19 @@ def _best_way(spent: Cost, x: float, y: Real, logs: Real) -> tuple[float, float]
 # -- below -------------------------------------------------------------------------------------------------------------
 
 
-def instances(trials: Trials, tests: Sequence[tuple[float, float]], nested: bool, at: Sequence[float]) -> list[Table]:
-    """The best instances for questions at these epsilons: `tests` are (q, p) of events that the base surely allows;
-    `nested` if one base allows all of them at once."""
+def instances(trials: Trials, tests: Sequence[tuple[float, float]], at: Sequence[float]) -> list[Table]:
+    """The best instances for questions at these epsilons: `tests` are (q, p) of nested events of one pair."""
     kept = sorted({(q, p) for q, p in tests if 1e-12 < q < p < 1})
     if not kept:
         return []
     q, p = np.array(kept).T
     rows = [_ranked(trials, np.zeros(len(p)), p), _ranked(trials, 1 - p, p)]
     backs = [_ranked(trials, np.zeros(len(q)), q), _ranked(trials, 1 - q, q)]
-    if nested:
-        i, j = np.triu_indices(len(q), 1)
-        use = p[i] < p[j]
-        i, j = i[use], j[use]
-        rows.append(_ranked(trials, p[j] - p[i], p[i]))
-        backs.append(_ranked(trials, q[j] - q[i], q[i]))
+    i, j = np.triu_indices(len(q), 1)
+    use = p[i] < p[j]
+    i, j = i[use], j[use]
+    rows.append(_ranked(trials, p[j] - p[i], p[i]))
+    backs.append(_ranked(trials, q[j] - q[i], q[i]))
     forth, back = np.concatenate(rows), np.concatenate(backs)
     alike = np.all((forth > 0) == (back > 0), axis=1)  # others have lost a mass to rounding
     forth, back = forth[alike], back[alike]

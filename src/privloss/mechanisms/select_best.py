@@ -21,6 +21,7 @@ import numpy as np
 
 from privloss.adjacency import REPLACE_ONE
 from privloss.errors import InvalidInput, Unsupported
+from privloss.losses.base import PrivacyLoss
 from privloss.losses.product import product
 from privloss.losses.selection import Trials, bound_points, cost, instances
 from privloss.losses.step import Step
@@ -33,6 +34,7 @@ from privloss.mechanisms.parameters import number, shape, steps, whole
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 
 POISSON = "poisson"
+NOTHING = Table(np.zeros(1), np.ones(1), symmetric=True, exact=True)  # one outcome, without loss
 _DELTAS = (1e-30, 1e-20, 1e-12, 1e-8, 1e-5, 1e-3, 1e-2)
 _TESTS, _INSTANCES = 120, 40
 _RATES = tuple(float(a) for a in np.concatenate([np.geomspace(1e-11, 0.05, _TESTS), np.linspace(0.06, 0.98, 40)]))
@@ -97,7 +99,7 @@ def _step(m: SelectBest, adjacency: str) -> Step:
     points = bound_points(law, spent, profile, reach, plan.epsilon(0.0).upper)
     table = privacy_profile([x for x, _ in points], [d for _, d in points])
     step = Step.of_table(table, _theorem(m, spent.least), _assumption(m, adjacency), mirrored=True)
-    return _with_instances(step, _instances(plan, law, points))
+    return _with_instances(step, _instances(plan, law, points), _unranked(plan, law))
 
 
 def _theorem(m: SelectBest, shift: float) -> str:
@@ -118,24 +120,30 @@ def _assumption(m: SelectBest, adjacency: str) -> str:
 
 
 def _instances(plan: Plan, law: Trials, points: list[tuple[float, float]]) -> list[Table]:
-    """Three outcomes, where one even pair is the worst one; two, where only a test at a time is known."""
+    """Rankings of a base that is one even pair: only then do all tests on the curve belong to the same neighbours. (The
+    curve of an uneven pair is the hull of both orders', and between them no neighbours need have it.)"""
     worst = worst_neighbours(plan)
-    if not worst.curve.empty or not worst.loss.parts:
+    if not worst.curve.empty or not worst.loss.parts or worst.attained or not worst.loss.symmetric:
         return []
-    nested = worst.loss.symmetric and not worst.attained
     powers = [1 - fnr.upper for fnr in plan.tradeoff(list(_RATES), tolerance=1e-12)]
     used = [x for x, d in points if d > 1e-25]
     at = [float(x) for x in np.linspace(0.0, max(used, default=0.0), _INSTANCES)]
-    return instances(law, list(zip(_RATES, powers, strict=True)), nested, at)
+    return instances(law, list(zip(_RATES, powers, strict=True)), at)
 
 
-def _with_instances(step: Step, tables: list[Table]) -> Step:
+def _unranked(plan: Plan, law: Trials) -> tuple[PrivacyLoss | None, ...]:
+    """A score that is always the same: the best is one run, if there surely is one."""
+    worst = worst_neighbours(plan)
+    if not worst.curve.empty or law.nothing > 0:
+        return (None,)
+    return tuple(loss if loss.parts else None for loss in worst.attained or (worst.loss,))
+
+
+def _with_instances(step: Step, tables: list[Table], unranked: tuple[PrivacyLoss | None, ...]) -> Step:
     """The step with what is attained, also on samples."""
-    if not tables:
-        return replace(step, attained=(None,), poisson=None, symmetric=None)
-    middle = tables[len(tables) // 2]
-    sampled = Step.of_table(_row(step), "", "", mirrored=True, below=middle)
-    attained = tuple(TableLoss.one(table) for table in tables)
+    below = tables[len(tables) // 2] if tables else NOTHING
+    sampled = Step.of_table(_row(step), "", "", mirrored=True, below=below)
+    attained = tuple(TableLoss.one(table) for table in tables) or unranked
     return replace(step, attained=attained, poisson=sampled.poisson, symmetric=sampled.symmetric, finite=sampled.finite)
 
 
@@ -164,7 +172,7 @@ def _fixed(m: SelectBest, trials: int, adjacency: str) -> Step:
         (_assumption(m, adjacency),),
         runs.loss if runs.loss.parts else None,
         mirrored=even,
-        attained=tuple(TableLoss.one(table) for table in _instances(plan, m.law, asked)) or (None,),
+        attained=tuple(TableLoss.one(table) for table in _instances(plan, m.law, asked)) or _unranked(plan, m.law),
         curve=None if runs.curve.empty else runs.curve,
         poisson=silent(shared.poisson),
         symmetric=silent(shared.symmetric),
