@@ -196,12 +196,12 @@ MECHANISMS = [
     ),
     Entry(
         "together",
-        lambda: plan(pl.together(pl.Gaussian(2.0), pl.RandomizedResponse(0.5)).poisson(0.1), 9),
+        lambda: plan(pl.together(pl.RandomizedResponse(0.5), pl.ApproxDP(0.2, 1e-9)).poisson(0.1), 9),
         (
             ("rate", lambda v: plan(
-                pl.together(pl.Gaussian(2.0), pl.PureDP(0.5)).poisson(v), 9), (0.0, 0.01, 0.1, 0.101, 1.0), +1),
+                pl.together(pl.PureDP(0.2), pl.PureDP(0.5)).poisson(v), 9), (0.0, 0.01, 0.1, 0.101, 1.0), +1),
             ("epsilon", lambda v: plan(
-                pl.together(pl.Gaussian(2.0), pl.PureDP(v)).poisson(0.1), 9), (0.0, 0.01, 0.5, 0.501, 3.0), +1),
+                pl.together(pl.Gaussian(2.0), pl.PureDP(v)).poisson(0.1)), (0.0, 0.5, 0.501), +1),
         ),
     ),
     Entry(
