@@ -298,7 +298,7 @@ SAID = [
     (pl.RandomizedResponse(p=0.5, answers=3) * 5, RELATIONS[1:]),
     (pl.ZCDP(0.1) * 3, RELATIONS),
     (pl.Gaussian(1.1).fixed_size(n=100, m=5) * 3, RELATIONS),
-    (pl.select_best(pl.Gaussian(3.0).poisson(0.1) * 5 + pl.Laplace(noise_multiplier=9.0), mean=5.0) * 2, RELATIONS[:1]),
+    (pl.select_best(pl.Gaussian(3.0).poisson(0.1) * 500, mean=5.0) * 2, RELATIONS[:1]),
     (
         pl.select_best(pl.Gaussian(3.0), mean=5.0, shape=0)
         + pl.select_best(pl.Gaussian(3.0), mean=5.0, shape=math.inf),

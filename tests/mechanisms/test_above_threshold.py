@@ -73,10 +73,20 @@ def test_more_for_positives_than_for_the_threshold() -> None:
     eps1, eps2 = 0.4, 1.2
     whole = eps1 + eps2
     found = pl.AboveThreshold(threshold_scale=2.5, query_scale=2 / 1.2)
-    for x in np.linspace(0.0, whole, 17):
-        profile = 1 - math.exp((x - whole) / 2) if x >= eps2 - eps1 else 1 - math.exp(x - eps2)
-        box = (math.exp(whole) - math.exp(x)) / (math.exp(whole) + 1)
-        assert found.delta(float(x)).upper <= min(profile, box) * (1 + 1e-3) + 1e-12
+    alphas = np.exp(np.linspace(0.0, whole, 1_201))
+    profile = np.where(
+        np.log(alphas) >= eps2 - eps1, 1 - np.sqrt(alphas) * math.exp(-whole / 2), 1 - alphas * math.exp(-eps2)
+    )
+    least = np.minimum(profile, (math.exp(whole) - alphas) / (math.exp(whole) + 1))
+    # both orders have it, so its mirror image holds as well: h(1/a) = 1 - (1 - h(a))/a
+    least = np.concatenate([(1 - (1 - least[:0:-1]) / alphas[:0:-1]), least])
+    alphas = np.concatenate([1 / alphas[:0:-1], alphas])
+    for i in range(1_200, 2_400, 75):  # the convex minorant: the least of all chords over a point
+        left, right = alphas[: i + 1, None], alphas[None, i + 1 :]
+        share = (alphas[i] - left) / (right - left)
+        chords = (1 - share) * least[: i + 1, None] + share * least[None, i + 1 :]
+        truth, answer = float(min(chords.min(), least[i])), found.delta(math.log(alphas[i])).upper
+        assert truth * (1 - 1e-4) <= answer <= truth * (1 + 1e-3) + 1e-9
     assert found.epsilon(0.0).upper == pytest.approx(whole, rel=1e-9)
     assert threshold_row(eps1, eps2).delta == 0
 
