@@ -230,17 +230,18 @@ def test_few_types_are_ignored() -> None:
 def test_public_surface() -> None:
     assert sorted(privloss.__all__) == sorted(
         [
-            "Accountant", "Allocated", "AlreadySpentError", "ApproxDP", "Bound", "Bounds", "Certificate", "Custom",
-            "DensityPair", "DiscreteGaussian", "DiscreteLaplace", "DiscretePair", "Exponential", "FixedSize", "GDP",
-            "Gaussian", "GaussianPair", "InvalidInput", "InvalidPlan", "Kind", "Laplace", "Ledger", "Mechanism",
-            "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP",
-            "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated", "TradeOff",
-            "TruncatedCDP", "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding",
-            "Unreachable", "Unsupported", "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate",
-            "central_limit", "certify", "compare", "composition", "conversion", "dp_sgd", "estimate", "figures",
-            "gaussian_dp", "group", "inequalities", "limits", "odometers", "optimal_conversion", "parallel",
-            "parameters", "pipelines", "register", "remarks", "saddle_point", "selfcheck", "shuffling", "subsampling",
-            "sweep", "tabulate", "tabulate_densities", "tracing", "tradeoff", "verify",
+            "AboveThreshold", "Accountant", "Allocated", "AlreadySpentError", "ApproxDP", "Bound", "Bounds", "Certificate",
+            "Custom", "DensityPair", "DiscreteGaussian", "DiscreteLaplace", "DiscretePair", "Exponential", "FixedSize",
+            "GDP", "Gaussian", "GaussianPair", "Geometric", "InvalidInput", "InvalidPlan", "Kind", "Laplace", "Ledger",
+            "Mechanism", "MissingExtra", "NoisyMax", "PermuteAndFlip", "Plan", "PoissonSampled", "PrivacyProfile",
+            "PrivlossError", "PureDP", "Quantile", "RDP", "RandomizedResponse", "RefusedError", "Sampled", "SelectBest",
+            "Shuffled", "Step", "Tabulated", "Together", "TopK", "TradeOff", "TruncatedCDP", "TruncatedGaussian",
+            "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported", "WithReplacement",
+            "ZCDP", "__version__", "allocate", "calibrate", "central_limit", "certify", "compare", "composition",
+            "conversion", "dp_sgd", "estimate", "figures", "gaussian_dp", "group", "inequalities", "limits", "odometers",
+            "optimal_conversion", "parallel", "parameters", "pipelines", "register", "remarks", "saddle_point",
+            "select_best", "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "together",
+            "tracing", "tradeoff", "verify",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from privloss.ledger.ledger import RefusedError as RefusedError
     from privloss.losses.step import Step as Step
     from privloss.mechanisms import parameters as parameters
+    from privloss.mechanisms.above_threshold import AboveThreshold as AboveThreshold
     from privloss.mechanisms.approx_dp import ApproxDP as ApproxDP
     from privloss.mechanisms.base import Mechanism as Mechanism
     from privloss.mechanisms.base import Plan as Plan
@@ -40,14 +41,17 @@ if TYPE_CHECKING:
     from privloss.mechanisms.custom import Custom as Custom
     from privloss.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
     from privloss.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+    from privloss.mechanisms.discrete_laplace import Geometric as Geometric
     from privloss.mechanisms.exponential import Exponential as Exponential
     from privloss.mechanisms.gaussian import Gaussian as Gaussian
     from privloss.mechanisms.gdp import GDP as GDP
     from privloss.mechanisms.kinds import Kind as Kind
     from privloss.mechanisms.laplace import Laplace as Laplace
     from privloss.mechanisms.noisy_max import NoisyMax as NoisyMax
+    from privloss.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
     from privloss.mechanisms.privacy_profile import PrivacyProfile as PrivacyProfile
     from privloss.mechanisms.pure_dp import PureDP as PureDP
+    from privloss.mechanisms.quantile import Quantile as Quantile
     from privloss.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from privloss.mechanisms.rdp import RDP as RDP
     from privloss.mechanisms.register import register as register
@@ -57,9 +61,14 @@ if TYPE_CHECKING:
     from privloss.mechanisms.samplers.epochs import Shuffled as Shuffled
     from privloss.mechanisms.samplers.poisson import PoissonSampled as PoissonSampled
     from privloss.mechanisms.samplers.truncated_poisson import TruncatedPoisson as TruncatedPoisson
+    from privloss.mechanisms.select_best import SelectBest as SelectBest
+    from privloss.mechanisms.select_best import select_best as select_best
     from privloss.mechanisms.tabulated import Tabulated as Tabulated
     from privloss.mechanisms.tabulated import tabulate as tabulate
     from privloss.mechanisms.tabulated import tabulate_densities as tabulate_densities
+    from privloss.mechanisms.together import Together as Together
+    from privloss.mechanisms.together import together as together
+    from privloss.mechanisms.top_k import TopK as TopK
     from privloss.mechanisms.trade_off import TradeOff as TradeOff
     from privloss.mechanisms.truncated_cdp import TruncatedCDP as TruncatedCDP
     from privloss.mechanisms.truncated_gaussian import TruncatedGaussian as TruncatedGaussian
@@ -117,6 +126,7 @@ _HOMES = {
         "RefusedError",
     ),
     "losses.step": ("Step",),
+    "mechanisms.above_threshold": ("AboveThreshold",),
     "mechanisms.approx_dp": ("ApproxDP",),
     "mechanisms.base": (
         "Mechanism",
@@ -125,15 +135,20 @@ _HOMES = {
     ),
     "mechanisms.custom": ("Custom",),
     "mechanisms.discrete_gaussian": ("DiscreteGaussian",),
-    "mechanisms.discrete_laplace": ("DiscreteLaplace",),
+    "mechanisms.discrete_laplace": (
+        "DiscreteLaplace",
+        "Geometric",
+    ),
     "mechanisms.exponential": ("Exponential",),
     "mechanisms.gaussian": ("Gaussian",),
     "mechanisms.gdp": ("GDP",),
     "mechanisms.kinds": ("Kind",),
     "mechanisms.laplace": ("Laplace",),
     "mechanisms.noisy_max": ("NoisyMax",),
+    "mechanisms.permute_and_flip": ("PermuteAndFlip",),
     "mechanisms.privacy_profile": ("PrivacyProfile",),
     "mechanisms.pure_dp": ("PureDP",),
+    "mechanisms.quantile": ("Quantile",),
     "mechanisms.randomized_response": ("RandomizedResponse",),
     "mechanisms.rdp": ("RDP",),
     "mechanisms.register": ("register",),
@@ -147,11 +162,20 @@ _HOMES = {
     ),
     "mechanisms.samplers.poisson": ("PoissonSampled",),
     "mechanisms.samplers.truncated_poisson": ("TruncatedPoisson",),
+    "mechanisms.select_best": (
+        "SelectBest",
+        "select_best",
+    ),
     "mechanisms.tabulated": (
         "Tabulated",
         "tabulate",
         "tabulate_densities",
     ),
+    "mechanisms.together": (
+        "Together",
+        "together",
+    ),
+    "mechanisms.top_k": ("TopK",),
     "mechanisms.trade_off": ("TradeOff",),
     "mechanisms.truncated_cdp": ("TruncatedCDP",),
     "mechanisms.truncated_gaussian": ("TruncatedGaussian",),
@@ -201,6 +225,7 @@ __all__ = [
     "GDP",
     "RDP",
     "ZCDP",
+    "AboveThreshold",
     "Accountant",
     "Allocated",
     "AlreadySpentError",
@@ -217,6 +242,7 @@ __all__ = [
     "FixedSize",
     "Gaussian",
     "GaussianPair",
+    "Geometric",
     "InvalidInput",
     "InvalidPlan",
     "Kind",
@@ -225,17 +251,22 @@ __all__ = [
     "Mechanism",
     "MissingExtra",
     "NoisyMax",
+    "PermuteAndFlip",
     "Plan",
     "PoissonSampled",
     "PrivacyProfile",
     "PrivlossError",
     "PureDP",
+    "Quantile",
     "RandomizedResponse",
     "RefusedError",
     "Sampled",
+    "SelectBest",
     "Shuffled",
     "Step",
     "Tabulated",
+    "Together",
+    "TopK",
     "TradeOff",
     "TruncatedCDP",
     "TruncatedGaussian",
@@ -268,12 +299,14 @@ __all__ = [
     "register",
     "remarks",
     "saddle_point",
+    "select_best",
     "selfcheck",
     "shuffling",
     "subsampling",
     "sweep",
     "tabulate",
     "tabulate_densities",
+    "together",
     "tracing",
     "tradeoff",
     "verify",

@@ -186,6 +186,33 @@ MECHANISMS = [
         (("epsilon", lambda v: plan(pl.NoisyMax(v, "exponential"), 12), (0.0, 1e-4, 0.3, 0.30001, 20.0), +1),),
     ),
     Entry(
+        "select-best",
+        lambda: plan(pl.select_best(pl.Gaussian(4.0), mean=5.0)),
+        (
+            ("mean", lambda v: plan(pl.select_best(pl.Gaussian(4.0), mean=v)), (1.0, 5.0, 5.001), +1),
+            ("noise", lambda v: plan(pl.select_best(pl.Gaussian(v), mean=5.0)), (1.0, 4.0), -1),
+        ),
+    ),
+    Entry(
+        "above-threshold",
+        lambda: plan(pl.AboveThreshold(0.5), 3),
+        (
+            ("epsilon", lambda v: plan(pl.AboveThreshold(v), 12), (1e-4, 0.3, 0.30001, 20.0), +1),
+            ("positives", lambda v: plan(
+                pl.AboveThreshold(threshold_scale=2.0, query_scale=9.0, positives=int(v))), (1, 2, 3, 9), +1),
+        ),
+    ),
+    Entry(
+        "together",
+        lambda: plan(pl.together(pl.RandomizedResponse(0.5), pl.ApproxDP(0.2, 1e-9)).poisson(0.1), 9),
+        (
+            ("rate", lambda v: plan(
+                pl.together(pl.PureDP(0.2), pl.PureDP(0.5)).poisson(v), 9), (0.0, 0.01, 0.1, 0.101, 1.0), +1),
+            ("epsilon", lambda v: plan(
+                pl.together(pl.Gaussian(2.0), pl.PureDP(v)).poisson(0.1)), (0.0, 0.5, 0.501), +1),
+        ),
+    ),
+    Entry(
         "custom",
         lambda: plan(pl.Custom([0.5, 0.3, 0.2], [0.4, 0.25, 0.35]), 8),
         (("shift", lambda v: plan(pl.Custom([0.5 + v, 0.5 - v], [0.5, 0.5]), 8), (0.0, 0.1, 0.2, 0.4, 0.5), +1),),
@@ -252,7 +279,7 @@ MECHANISMS = [
 ]  # fmt: skip
 CURVES = ("zcdp", "truncated-cdp", "rdp", "poisson zcdp", "approximate zcdp")
 NOT_ATTAINED = (  # the dominating pair of many uses may not be attained
-    "exponential", "noisy-max", "with-replacement", "truncated-poisson", "allocation",
+    "exponential", "noisy-max", "select-best", "above-threshold", "with-replacement", "truncated-poisson", "allocation",
 )  # fmt: skip
 WITH_K = [e for e in MECHANISMS if e.name not in CURVES]
 every = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda e: e.name)

@@ -207,14 +207,14 @@ def test_what_cannot_be_said_in_doubles_is_rounded_to_the_right_side() -> None:
 
 REFUSED = [
     (dpa.UnsupportedDpEvent(), "add-remove", "without a description"),
-    (dpa.RepeatAndSelectDpEvent(dpa.GaussianDpEvent(1.0), 10.0, 1.0), "add-remove", "selection"),
+    (dpa.RepeatAndSelectDpEvent(dpa.UnsupportedDpEvent(), 10.0, 1.0), "add-remove", "without a description"),
     (dpa.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [0.5, 0.5]), "add-remove", "mixture"),
     (dpa.MixtureOfGaussiansDpEvent(1.0, [-1.0], [1.0]), "add-remove", "mixture"),
     (dpa.MixtureOfGaussiansDpEvent(1.0, [1.0], [1.0]), "replace-one", "add-remove"),
+    (dpa.PoissonSampledDpEvent(0.1, dpa.ComposedDpEvent([dpa.GaussianDpEvent(1.0), dpa.ZCDpEvent(0.1)])),
+     "add-remove", "no proven worst pair"),
     (dpa.PoissonSampledDpEvent(0.1, dpa.ComposedDpEvent([dpa.GaussianDpEvent(1.0), dpa.LaplaceDpEvent(1.0)])),
-     "add-remove", "one shared sample"),
-    (dpa.PoissonSampledDpEvent(0.1, dpa.SelfComposedDpEvent(dpa.LaplaceDpEvent(1.0), 2)),
-     "add-remove", "one shared sample"),
+     "replace-one", "replaced"),
     (dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(1.0)), "replace-one", "replaced"),
     (dpa.PoissonSampledDpEvent(0.1, dpa.SampledWithoutReplacementDpEvent(9, 3, dpa.GaussianDpEvent(1.0))),
      "add-remove", "sampler inside a sampler"),
@@ -274,6 +274,8 @@ def test_classes_of_others_are_refused() -> None:
         dpa.MixtureOfGaussiansDpEvent(1.0, [1.0], [0.5]),
         dpa.RandomizedResponseDpEvent(1.5, 2),
         dpa.SingleEpochTreeAggregationDpEvent(1.0, -3),
+        dpa.RepeatAndSelectDpEvent(dpa.GaussianDpEvent(1.0), 0.5, 1.0),
+        dpa.RepeatAndSelectDpEvent(dpa.GaussianDpEvent(1.0), 5.0, -1.0),
         {"class_name": "GaussianDpEvent"},
     ],
 )
@@ -296,6 +298,13 @@ SAID = [
     (pl.RandomizedResponse(p=0.5, answers=3) * 5, RELATIONS[1:]),
     (pl.ZCDP(0.1) * 3, RELATIONS),
     (pl.Gaussian(1.1).fixed_size(n=100, m=5) * 3, RELATIONS),
+    (pl.select_best(pl.Gaussian(3.0).poisson(0.1) * 500, mean=5.0) * 2, RELATIONS[:1]),
+    (
+        pl.select_best(pl.Gaussian(3.0), mean=5.0, shape=0)
+        + pl.select_best(pl.Gaussian(3.0), mean=5.0, shape=math.inf),
+        RELATIONS,
+    ),
+    (pl.together(pl.Gaussian(3.0), pl.Laplace(noise_multiplier=9.0)).poisson(0.1).as_plan(), RELATIONS[:1]),
     (pl.Gaussian(1.1).with_replacement(n=100, m=5) * 3, RELATIONS),
     (pl.Gaussian(1.1).truncated_poisson(0.05, n=100, most=9) * 3, RELATIONS),
 ]

@@ -13,10 +13,11 @@ BEGIN, END = "<!-- table: made from the registry -->", "<!-- end of table -->"
 
 def _forms(kind: Kind) -> str:
     """The sets of parameters of a plan file's step, optional ones in brackets."""
-    steps = schema()["properties"]["steps"]["items"]["oneOf"]
+    steps = schema()["$defs"]["step"]["oneOf"]
     found = []
     for step in steps:
-        if step["properties"]["mechanism"]["const"] == kind.name:
+        name = step["properties"]["mechanism"]
+        if name.get("const", name.get("enum", [None])[0]) == kind.name:
             own = [n for n in step["properties"] if n not in ("mechanism", "count", "sampling")]
             found.append(", ".join(f"`{n}`" if n in step["required"] else f"[`{n}`]" for n in own))
     return " or ".join(found)

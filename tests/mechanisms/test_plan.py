@@ -154,8 +154,10 @@ def test_bad_text(text: str) -> None:
 
 
 def test_what_is_not_there_yet_is_refused_by_name() -> None:
-    with pytest.raises(pl.Unsupported, match="one shared sample"):
-        (pl.Gaussian(1.0) + pl.Laplace(1.0)).poisson(0.1)
+    with pytest.raises(pl.Unsupported, match="no proven worst pair"):
+        (pl.Gaussian(1.0) + pl.ZCDP(0.1)).poisson(0.1).epsilon(1e-6)
+    with pytest.raises(pl.Unsupported, match="Gaussian noise only"):
+        (pl.Gaussian(1.0) + pl.Laplace(1.0)).allocated(10).epsilon(1e-6)
     with pytest.raises(pl.Unsupported, match="replace-one"):
         pl.Gaussian(sigma=1.0).poisson(0.1).epsilon(1e-6, adjacency="replace-one")
     with pytest.raises(pl.Unsupported, match="add-remove"):

@@ -50,8 +50,7 @@ def from_dp_event(event: Any, adjacency: str = ADD_REMOVE) -> Plan:
 def to_dp_event(plan: Plan | Mechanism) -> Any:
     """The event of a plan, so that `from_dp_event(event, plan.adjacency) == plan`; refused where no event says it."""
     whole = plan.as_plan()
-    parts = [_repeated(_event(m, whole.adjacency), n) for m, n in whole.steps]
-    return parts[0] if len(parts) == 1 else dpa.ComposedDpEvent(parts)
+    return _composition(whole.steps, whole.adjacency)
 
 
 def _repeated(event: Any, count: int) -> Any:
@@ -103,22 +102,39 @@ def _zcdp(m: Any, adjacency: str) -> Any:
     return dpa.ZCDpEvent(m.rho)
 
 
+def _composition(steps: Any, adjacency: str) -> Any:
+    parts = [_repeated(_event(m, adjacency), n) for m, n in steps]
+    return parts[0] if len(parts) == 1 else dpa.ComposedDpEvent(parts)
+
+
+def _select_best(m: Any, adjacency: str) -> Any:
+    if m.trials is not None:
+        return None
+    return dpa.RepeatAndSelectDpEvent(_composition(m.base, adjacency), m.mean, m.law.shape)
+
+
 _RELEASES: dict[str, Callable[[Any, str], Any]] = {
     "gaussian": _gaussian,
     "laplace": _laplace,
     "discrete-laplace": _discrete_laplace,
     "randomized-response": _randomized_response,
     "pure-dp": _nothing,
+    "select-best": _select_best,
     "zcdp": _zcdp,
 }
 
 
+def _inside(m: Any, adjacency: str) -> Any:
+    """What runs on a sample, which may be several releases."""
+    return _composition(m.mechanism.parts(), adjacency)
+
+
 def _on_poisson(m: Any, adjacency: str) -> Any:
-    return dpa.PoissonSampledDpEvent(m.rate, _event(m.mechanism, adjacency))
+    return dpa.PoissonSampledDpEvent(m.rate, _inside(m, adjacency))
 
 
 def _on_batch(m: Any, adjacency: str) -> Any:
-    return dpa.SampledWithoutReplacementDpEvent(m.n, m.m, _event(m.mechanism, adjacency))
+    return dpa.SampledWithoutReplacementDpEvent(m.n, m.m, _inside(m, adjacency))
 
 
 def _on_draws(m: Any, adjacency: str) -> Any:

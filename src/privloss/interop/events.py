@@ -29,6 +29,7 @@ from privloss.mechanisms.noise import contributions
 from privloss.mechanisms.pure_dp import PureDP
 from privloss.mechanisms.randomized_response import RandomizedResponse
 from privloss.mechanisms.rdp import RDP
+from privloss.mechanisms.select_best import SelectBest
 from privloss.mechanisms.worst_neighbours import Support
 from privloss.mechanisms.zcdp import ZCDP
 from privloss.numerics import check
@@ -235,7 +236,10 @@ def _zcdp(reader: Reader, event: Event) -> Steps:
 
 
 def _select(reader: Reader, event: Event) -> Steps:
-    raise event.refused("selection among repeated runs has no proven bound here; charge every run instead.")
+    """The best of a truncated negative binomial number of runs (shape 0: logarithmic), or of a Poisson number (infinite
+    shape), each of which may have samples of its own."""
+    runs = replace(reader, on_sample=False).steps(event["event"])
+    return ((SelectBest(runs, event["mean"], event["shape"]), 1),) if runs else ()
 
 
 # -- samplers ----------------------------------------------------------------------------------------------------------

@@ -45,6 +45,11 @@ class PrivacyLoss(ABC):
     place: ClassVar[int] = 7  # where the bundle stands in a composition: fixes the order in which parts are added
 
     @property
+    def members(self) -> tuple[PrivacyLoss, ...]:
+        """What a composition adds up: itself."""
+        return (self,)
+
+    @property
     def delta_inf(self) -> float:
         """P[Z = inf] of the whole bundle, as a double."""
         return 0.0

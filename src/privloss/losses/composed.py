@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ class ComposedLoss(PrivacyLoss):
     """Independent bundles, added."""
 
     parts: tuple[PrivacyLoss, ...]
+
+    @property
+    def members(self) -> tuple[PrivacyLoss, ...]:
+        return self.parts
 
     @property
     def delta_inf(self) -> float:
@@ -88,7 +93,7 @@ class ComposedLoss(PrivacyLoss):
     def of(cls, parts: Iterable[PrivacyLoss]) -> ComposedLoss:
         """Bundles of one kind become one bundle; the one place where parts are put in order."""
         kinds: dict[type[PrivacyLoss], list[PrivacyLoss]] = {}
-        for part in parts:
+        for part in itertools.chain.from_iterable(given.members for given in parts):
             kinds.setdefault(type(part), []).append(part)
         found = [loss for kind, same in kinds.items() for loss in kind.merged(same)]
         return cls(tuple(sorted(found, key=lambda loss: loss.place)))

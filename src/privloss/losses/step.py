@@ -55,6 +55,10 @@ class Step:
     fixed_size: Callable[[float, str], Step] | None = None  # batches of fixed size, in words; or, from the pair itself,
     symmetric: Callable[[float], Step] | None = None  # one pair for both orders, of records that replace others
     distances: Distances | None = None  # for Gaussian noise on a sum: what all other samplers need
+    # Beside other releases on one sample: its pair is N(normal) against N(0), or has so many outcomes above and below
+    # (None: nothing is claimed).
+    normal: float | None = None
+    finite: Callable[[int], tuple[Table, Table | None]] | None = None
     contributions_known: bool = False  # the bound on one record's contribution is known, not only a sensitivity
     null_adds_nothing: bool = False  # a zeroed-out record leaves the output as if it were absent
 
@@ -79,7 +83,10 @@ class Step:
             even = table if mirrored else both_orders(TableLoss.one(table))
             return cls((), (), TableLoss.one(fold(poisson(even, rate))), mirrored=True, attained=(lower,))
 
-        return replace(step, poisson=on_sample, symmetric=on_replaced)
+        if table.missing is not None:
+            return replace(step, poisson=on_sample, symmetric=on_replaced)
+        rows = (table, table if below is None else below)
+        return replace(step, poisson=on_sample, symmetric=on_replaced, finite=lambda most: rows)
 
     @classmethod
     def from_vectors(cls, p: Sequence[float], q: Sequence[float], *, theorem: str, assumption: str) -> Step:
@@ -111,6 +118,8 @@ class Step:
             fixed_size=None,
             symmetric=None,
             distances=None,
+            normal=None,
+            finite=None,
         )
 
     def saying(self, theorem: str, assumption: str) -> Step:

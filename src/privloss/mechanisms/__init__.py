@@ -1,6 +1,7 @@
 """What ran: one file per mechanism, one per sampler. Importing this room fills the registry (`kinds.py`); a new
 mechanism is its own file and one line here."""
 
+from privloss.mechanisms import above_threshold as above_threshold
 from privloss.mechanisms import approx_dp as approx_dp
 from privloss.mechanisms import custom as custom
 from privloss.mechanisms import discrete_gaussian as discrete_gaussian
@@ -10,11 +11,16 @@ from privloss.mechanisms import gaussian as gaussian
 from privloss.mechanisms import gdp as gdp
 from privloss.mechanisms import laplace as laplace
 from privloss.mechanisms import noisy_max as noisy_max
+from privloss.mechanisms import permute_and_flip as permute_and_flip
 from privloss.mechanisms import privacy_profile as privacy_profile
 from privloss.mechanisms import pure_dp as pure_dp
+from privloss.mechanisms import quantile as quantile
 from privloss.mechanisms import randomized_response as randomized_response
 from privloss.mechanisms import rdp as rdp
+from privloss.mechanisms import select_best as select_best
 from privloss.mechanisms import tabulated as tabulated
+from privloss.mechanisms import together as together
+from privloss.mechanisms import top_k as top_k
 from privloss.mechanisms import trade_off as trade_off
 from privloss.mechanisms import truncated_cdp as truncated_cdp
 from privloss.mechanisms import truncated_gaussian as truncated_gaussian

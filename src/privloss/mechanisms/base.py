@@ -24,9 +24,10 @@ from privloss.adjacency import ADD_REMOVE, ADJACENCIES
 from privloss.errors import InvalidInput, InvalidPlan, Unsupported
 from privloss.losses.samplers.setting import Setting
 from privloss.mechanisms import plan_file
-from privloss.mechanisms.kinds import SCHEMES, kind_of, scheme_named
+from privloss.mechanisms.kinds import KINDS, SCHEMES, kind_of, scheme_named
 from privloss.mechanisms.parameters import declared, public_name
 from privloss.mechanisms.questions import Questions
+from privloss.mechanisms.yaml_file import decode_yaml
 from privloss.numerics import check
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ADJACENCY = ADD_REMOVE
 Made = TypeVar("Made")
+Steps = tuple[tuple["Mechanism", int], ...]
 
 
 class Sampling(Questions, Generic[Made]):
@@ -107,6 +109,13 @@ class Mechanism(Sampling["Sampled"]):
 
     # -- declared facts ------------------------------------------------------------------------------------------------
 
+    def parts(self) -> Steps:
+        """What it is made of, where it is nothing but several uses of others; itself otherwise."""
+        record = KINDS.get(self.kind)
+        if record is None or record.parts is None:
+            return ((self, 1),)
+        return tuple(record.parts(self))
+
     def step(self, adjacency: str) -> Step:
         """One use, as the accountant sees it."""
         return kind_of(self).step(self, adjacency)
@@ -157,6 +166,8 @@ class Mechanism(Sampling["Sampled"]):
             value, parameter = getattr(self, f.name), declared(f)
             usual = parameter is not None and parameter.plain is not None and value == parameter.plain
             if not usual and (f.default is MISSING or value != f.default):
+                if parameter is not None and parameter.nested:
+                    value = written(value)
                 pairs.append((public_name(f), list(value) if isinstance(value, tuple) else value))
         return pairs
 
@@ -223,7 +234,7 @@ class Sampled(Mechanism):
 class Plan(Sampling["Plan"]):
     """Mechanisms with counts, all parameters fixed before the first runs; order does not matter for privacy."""
 
-    steps: tuple[tuple[Mechanism, int], ...]
+    steps: Steps
     adjacency: str = DEFAULT_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -235,7 +246,8 @@ class Plan(Sampling["Plan"]):
         for mechanism, times in self.steps:
             if not isinstance(mechanism, Mechanism):
                 raise InvalidInput(f"step = {mechanism!r}: must be a mechanism.")
-            merged[mechanism] = merged.get(mechanism, 0) + check.count("count", times)
+            for part, n in mechanism.parts():
+                merged[part] = merged.get(part, 0) + n * check.count("count", times)
         for mechanism, times in merged.items():
             check.count(f"count of {mechanism!r}", times)
         object.__setattr__(self, "steps", tuple(merged.items()))
@@ -289,17 +301,17 @@ class Plan(Sampling["Plan"]):
 
     def _on_sample(self, scheme: str, **parameters: Any) -> Plan:
         """All releases of the plan on one shared sample: one release of a product. For Gaussian noise that is again
-        Gaussian noise, with 1/sigma^2 added up; nothing else is answered."""
-        kinds = {kind_of(m).name: kind_of(m) for m, _ in self.steps if not isinstance(m, Sampled)}
-        one = next(iter(kinds.values())) if len(kinds) == 1 else None
-        if one is None or one.together is None or any(isinstance(m, Sampled) for m, _ in self.steps):
-            raise Unsupported(
-                f"{self!r} on one shared sample: several releases of which not all are plain Gaussian noise have no "
-                "proven pair; sampling each of them on its own describes independent samples, another run with a "
-                "smaller loss."
-            )
-        made: Sampled = SCHEMES[scheme].description(one.together(self.steps), **parameters)
-        return Plan(((made, 1),), self.adjacency)
+        Gaussian noise, with 1/sigma^2 added up."""
+        if len(self) == 1:
+            return Plan(((self.steps[0][0]._on_sample(scheme, **parameters), 1),), self.adjacency)
+        for mechanism, _ in self.steps:
+            if isinstance(mechanism, Sampled):
+                raise Unsupported(f"{self!r} on one shared sample: {mechanism!r} has a sample of its own.")
+        kinds = {m.kind for m, _ in self.steps}
+        one = KINDS.get(next(iter(kinds))) if len(kinds) == 1 else None
+        whole = None if one is None or one.together is None else one.together(self.steps)
+        shared = KINDS["together"].description(self.steps) if whole is None else whole
+        return Plan(((shared._on_sample(scheme, **parameters), 1),), self.adjacency)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):
@@ -310,16 +322,12 @@ class Plan(Sampling["Plan"]):
         return hash((self.adjacency, frozenset(self.steps)))
 
     def __repr__(self) -> str:
-        parts = [f"{n} * {m!r}" if n > 1 else repr(m) for m, n in self.steps[:8]]
-        if len(self.steps) > 8:
-            parts.append(f"... {len(self.steps) - 8} more")
         suffix = "" if self.adjacency == DEFAULT_ADJACENCY else f", adjacency={self.adjacency!r}"
-        return f"Plan({' + '.join(parts)}{suffix})"
+        return f"Plan({' + '.join(shown(self.steps))}{suffix})"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan file as a dictionary."""
-        steps = [{**m.to_dict(), "count": n} for m, n in self.steps]
-        return {"version": 1, "adjacency": self.adjacency, "steps": steps}
+        return {"version": 1, "adjacency": self.adjacency, "steps": written(self.steps)}
 
     def to_json(self) -> str:
         """The plan file."""
@@ -336,13 +344,29 @@ class Plan(Sampling["Plan"]):
         return plan_file.parse(plan_file.decode(text), cls)
 
     @classmethod
+    def from_yaml(cls, text: str) -> Plan:
+        """Read a plan file given as YAML; needs PyYAML."""
+        return plan_file.parse(decode_yaml(text), cls)
+
+    @classmethod
     def load(cls, path: str | Path) -> Plan:
-        """Read a plan file."""
+        """Read a plan file: YAML where its name ends in .yaml or .yml, otherwise JSON."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
             raise InvalidPlan(f"plan = {str(path)!r}: cannot be read ({problem}).") from None
-        return cls.from_json(text)
+        return cls.from_yaml(text) if Path(path).suffix in (".yaml", ".yml") else cls.from_json(text)
+
+
+def written(steps: Steps) -> list[dict[str, Any]]:
+    """Steps as in a plan file."""
+    return [{**m.to_dict(), "count": n} for m, n in steps]
+
+
+def shown(steps: Steps) -> list[str]:
+    """Steps as in Python, the first eight of them."""
+    found = [f"{n} * {m!r}" if n > 1 else repr(m) for m, n in steps[:8]]
+    return [*found, f"... {len(steps) - 8} more"] if len(steps) > 8 else found
 
 
 def on_scheme(mechanism: Mechanism, scheme: str, **parameters: Any) -> Sampled:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from privloss.errors import Unsupported
 from privloss.losses.density.exponentials import Exponentials
-from privloss.losses.step import Step
+from privloss.losses.step import NoPair, Step
 from privloss.losses.table.build import poisson
+from privloss.losses.table.coarse import hull_above, places_of
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.table import Table
 
@@ -36,4 +37,11 @@ def on_samples(step: Step, pair: Callable[[], Exponentials], below: Sequence[Tab
         lower = attained(rate) or (TableLoss.one(made.poisson(rate)),)
         return Step((), (), TableLoss.one(made.poisson(rate, folded=True)), mirrored=True, attained=lower)
 
-    return replace(step, poisson=on_poisson, symmetric=on_replaced)
+    def finite(most: int) -> tuple[Table, Table | None]:
+        made = pair()
+        above = None if step.loss is None else hull_above(step.loss, places_of(made.top, most // 2))
+        if above is None:
+            raise NoPair
+        return above, below[0] if below else made.binned(most)
+
+    return replace(step, poisson=on_poisson, symmetric=on_replaced, finite=finite)

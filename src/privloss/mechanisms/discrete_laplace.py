@@ -16,9 +16,11 @@ from privloss.mechanisms import noise
 from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number, whole
+from privloss.numerics import check
+from privloss.numerics.floats import lowered
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class DiscreteLaplace(Mechanism):
     """A whole number plus noise with P[k] proportional to exp(-|k| / scale); `sensitivity` is whole as well. Given by
     `noise_multiplier` instead, every record contributes at most 1."""
@@ -28,11 +30,33 @@ class DiscreteLaplace(Mechanism):
     sensitivity: int | None = whole(default=None, plain=1)
     noise_multiplier: float | None = number(default=None, description="scale, where a record contributes at most 1")
 
+    eps: float | None = number(above=True, default=None, public="epsilon", description="sensitivity / scale")
+
+    def __init__(
+        self,
+        scale: float | None = None,
+        sensitivity: int | None = None,
+        noise_multiplier: float | None = None,
+        *,
+        epsilon: float | None = None,
+    ) -> None:
+        if epsilon is not None:
+            noise.alone(("epsilon", epsilon), ("", None), (scale, sensitivity, noise_multiplier))
+            size = check.number("epsilon", epsilon, low=0, above=True)
+            scale, sensitivity = lowered(1 / size, 2), 1  # rounded to less noise
+        for name, value in (("scale", scale), ("sensitivity", sensitivity), ("noise_multiplier", noise_multiplier)):
+            set_field(self, name, value)
+        set_field(self, "eps", None)
+        self.__post_init__()
+
     def __post_init__(self) -> None:
         noise.exactly_one(self.noise_multiplier, "scale", self.scale, self.sensitivity)
         super().__post_init__()
         if self.scale is not None and self.sensitivity is None:
             set_field(self, "sensitivity", 1)
+
+
+Geometric = DiscreteLaplace  # its other name
 
 
 def _step(m: DiscreteLaplace, adjacency: str) -> Step:
@@ -50,7 +74,7 @@ def _step(m: DiscreteLaplace, adjacency: str) -> Step:
 def _louder(m: DiscreteLaplace, factor: float) -> DiscreteLaplace:
     if m.noise_multiplier is not None:
         return DiscreteLaplace(noise_multiplier=m.noise_multiplier * factor)
-    return dataclasses.replace(m, scale=(m.scale or 0.0) * factor)
+    return DiscreteLaplace((m.scale or 0.0) * factor, m.sensitivity)
 
 
 def _grouped(m: DiscreteLaplace, people: int, adjacency: str) -> DiscreteLaplace:
@@ -63,7 +87,8 @@ add_kind(
         "discrete-laplace",
         DiscreteLaplace,
         _step,
-        forms=(("scale", "sensitivity?"), ("noise_multiplier",)),
+        forms=(("scale", "sensitivity?"), ("noise_multiplier",), ("epsilon",)),
+        aliases=("geometric",),
         louder=_louder,
         grouped=_grouped,
         certified="lattice",

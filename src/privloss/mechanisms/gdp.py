@@ -45,6 +45,7 @@ def _step(m: GDP, adjacency: str) -> Step:
         mirrored=True,
         poisson=lambda rate: gaussian_hit(rate, 1 / m.mu),
         fixed_size=lambda rate, text: gaussian_fixed_size(distances, rate, text, adjacency),
+        normal=m.mu,
     )
 
 

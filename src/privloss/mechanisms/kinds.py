@@ -28,11 +28,14 @@ class Kind:
     forms: tuple[tuple[str, ...], ...] = ()  # sets of parameters that go together ("name?" may be left out)
     louder: Callable[[Any, float], Any] | None = None  # with all noise multiplied by a factor
     grouped: Callable[[Any, int, str], Any] | None = None  # as k people see it who act together
-    together: Callable[[Sequence[tuple[Any, int]]], Any] | None = None  # several of this kind on one shared sample
+    # several of this kind on one shared sample as one of them; None where that is not possible
+    together: Callable[[Sequence[tuple[Any, int]]], Any | None] | None = None
     mu_squared: Callable[[Any, str], Fraction | None] | None = None  # price in GDP
     without_delta: Callable[[Any], tuple[float, Any]] | None = (
         None  # the delta it brings along, and the same without it
     )
+    parts: Callable[[Any], Sequence[tuple[Any, int]]] | None = None  # it is nothing but several uses of others
+    aliases: tuple[str, ...] = ()  # other names accepted in plan files
     certified: str = ""  # how the checker proves it; empty: not certified
 
 
@@ -68,15 +71,18 @@ class Scheme:
 
 
 KINDS: dict[str, Kind] = {}
+ALIASES: dict[str, str] = {}  # other names of kinds
 SCHEMES: dict[str, Scheme] = {}
 SPELLINGS: Mapping[str, str] = {"shuffled": "shuffle"}  # words accepted for others
 
 
 def add_kind(kind: Kind) -> Kind:
     """Enter a mechanism into the registry."""
-    if kind.name in KINDS:
-        raise InvalidInput(f"kind = {kind.name!r}: is registered already.")
+    for name in (kind.name, *kind.aliases):
+        if name in KINDS or name in ALIASES:
+            raise InvalidInput(f"kind = {name!r}: is registered already.")
     KINDS[kind.name] = kind
+    ALIASES.update(dict.fromkeys(kind.aliases, kind.name))
     return kind
 
 

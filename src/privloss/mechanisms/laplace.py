@@ -2,6 +2,8 @@
 
 >>> Laplace(scale=10)
 Laplace(scale=10.0)
+>>> Laplace(epsilon=0.5)                               # by what it promises: scale 1 at that sensitivity
+Laplace(scale=1.0, sensitivity=0.5)
 >>> Laplace(noise_multiplier=10)                       # scale / clipping bound: replace-one doubles the sensitivity
 Laplace(noise_multiplier=10.0)
 """
@@ -24,9 +26,10 @@ from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.densities import on_samples, within_range
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
+from privloss.numerics import check
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class Laplace(Mechanism):
     """A number (for vectors: in the l1 norm) plus Laplace noise, by `scale` and the `sensitivity` under the plan's
     adjacency, or by `noise_multiplier` = scale / bound on one record's contribution."""
@@ -35,6 +38,24 @@ class Laplace(Mechanism):
     scale: float | None = number(default=None)
     sensitivity: float | None = number(above=True, default=None, plain=1.0)
     noise_multiplier: float | None = number(default=None, description="scale / bound on one record's contribution")
+
+    eps: float | None = number(above=True, default=None, public="epsilon", description="sensitivity / scale")
+
+    def __init__(
+        self,
+        scale: float | None = None,
+        sensitivity: float | None = None,
+        noise_multiplier: float | None = None,
+        *,
+        epsilon: float | None = None,
+    ) -> None:
+        if epsilon is not None:
+            noise.alone(("epsilon", epsilon), ("", None), (scale, sensitivity, noise_multiplier))
+            scale, sensitivity = 1.0, check.number("epsilon", epsilon, low=0, above=True)
+        for name, value in (("scale", scale), ("sensitivity", sensitivity), ("noise_multiplier", noise_multiplier)):
+            set_field(self, name, value)
+        set_field(self, "eps", None)
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         noise.exactly_one(self.noise_multiplier, "scale", self.scale, self.sensitivity)
@@ -63,13 +84,13 @@ def _step(m: Laplace, adjacency: str) -> Step:
 def _louder(m: Laplace, factor: float) -> Laplace:
     if m.noise_multiplier is not None:
         return Laplace(noise_multiplier=m.noise_multiplier * factor)
-    return dataclasses.replace(m, scale=(m.scale or 0.0) * factor)
+    return Laplace((m.scale or 0.0) * factor, m.sensitivity)
 
 
 def _grouped(m: Laplace, people: int, adjacency: str) -> Laplace:
     if m.noise_multiplier is not None:
         return Laplace(noise_multiplier=m.noise_multiplier / people)
-    return dataclasses.replace(m, sensitivity=people * (m.sensitivity or 1.0))
+    return Laplace(m.scale, people * (m.sensitivity or 1.0))
 
 
 add_kind(
@@ -77,7 +98,7 @@ add_kind(
         "laplace",
         Laplace,
         _step,
-        forms=(("scale", "sensitivity?"), ("noise_multiplier",)),
+        forms=(("scale", "sensitivity?"), ("noise_multiplier",), ("epsilon",)),
         louder=_louder,
         grouped=_grouped,
         certified="line; residues for few uses",

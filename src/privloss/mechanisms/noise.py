@@ -30,6 +30,13 @@ def exactly_one(noise_multiplier: Any, name: str, absolute: Any, sensitivity: An
         )
 
 
+def alone(one: tuple[str, Any], other: tuple[str, Any], rest: tuple[Any, ...]) -> None:
+    """Refuse noise given by a promise and in another way as well."""
+    given = one if one[1] is not None else other
+    if (one[1] is not None and other[1] is not None) or any(value is not None for value in rest):
+        raise InvalidInput(f"{given[0]} = {given[1]!r}: says how much noise there is; give nothing else.")
+
+
 def said(noise_multiplier: float | None, absolute: float | None) -> float:
     """The noise, in units of C or absolute."""
     return (noise_multiplier if noise_multiplier is not None else absolute) or 0.0

@@ -59,23 +59,23 @@ class NoisyMax(Mechanism):
         self.__post_init__()
 
 
-def _step(m: NoisyMax, adjacency: str) -> Step:
-    eps = m.eps
-    if m.noise == GUMBEL:
-        return bounded_range_step(eps, m.kind, adjacency)
+def noisy_max_step(eps: float, noise: str, kind: str, adjacency: str) -> Step:
+    """The largest of scores with this noise."""
+    if noise == GUMBEL:
+        return bounded_range_step(eps, kind, adjacency)
     theorem = "Noisy max: dominated by the Laplace pair of ratio eps (hazard rates); below: two candidates"
-    assumption = f"{m.kind}: scores have the stated sensitivity under {adjacency}; continuous {m.noise} noise"
+    assumption = f"{kind}: scores have the stated sensitivity under {adjacency}; continuous {noise} noise"
     if eps == 0:
         return nothing_chosen(theorem, assumption)
     # two candidates half of eps apart, one way and then the other: which of them wins is a randomised response
-    won = lowered(_two_candidates(eps, m.noise), 16)
+    won = lowered(_two_candidates(eps, noise), 16)
     step = Step(
         (theorem,),
         (assumption,),
         LaplaceLoss(np.array([eps]), np.ones(1)),
         mirrored=True,
         attained=(AtomsLoss.one(won),),
-        attained_pointwise=m.noise == EXPONENTIAL,
+        attained_pointwise=noise == EXPONENTIAL,
     )
     pair = Exponentials.laplace
     below = (symmetric_response(won, 0, 0.0),)
@@ -98,7 +98,7 @@ add_kind(
     Kind(
         "noisy-max",
         NoisyMax,
-        _step,
+        lambda m, adjacency: noisy_max_step(m.eps, m.noise, m.kind, adjacency),
         louder=lambda m, factor: NoisyMax(m.eps / factor, m.noise),
         certified="line (Gumbel: bounded range; others: Laplace pair)",
     )

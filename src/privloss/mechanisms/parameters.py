@@ -24,6 +24,7 @@ class Parameter:
     schema: dict[str, Any]
     public: str | None = None
     plain: Any = None
+    nested: bool = False  # mechanisms with counts, written like the steps of a plan
 
 
 def declared(f: Field[Any]) -> Parameter | None:
@@ -105,3 +106,37 @@ def numbers(*, low: float = 0.0, high: float = math.inf, above: bool = False, de
         return found
 
     return _field(Parameter(checked, schema), MISSING)
+
+
+def steps() -> Any:
+    """Mechanisms with counts, kept as a tuple of pairs; in plan files a list of steps."""
+    schema = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}
+    return _field(Parameter(lambda name, v: v, schema, nested=True), MISSING)
+
+
+def flag() -> Any:
+    """True or False, False if left out."""
+
+    def checked(name: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{name} = {value!r}: must be True or False.")
+        return value
+
+    return _field(Parameter(checked, {"type": "boolean", "default": False}, None, False), False)
+
+
+SHAPES: dict[str, float | str] = {"geometric": 1.0, "logarithmic": 0.0, "poisson": "poisson"}
+
+
+def shape() -> Any:
+    """The shape of a number of runs: above -1 (1: geometric, 0: logarithmic), or Poisson, which is infinity."""
+    schema = {"anyOf": [{"type": "number", "exclusiveMinimum": -1}, {"enum": list(SHAPES)}], "default": 1.0}
+
+    def checked(name: str, value: Any) -> float | str:
+        if isinstance(value, str):
+            return SHAPES[check.choice(name, value, tuple(SHAPES))]
+        if isinstance(value, (int, float)) and value == math.inf:
+            return "poisson"
+        return check.number(name, value, low=-1.0, high=1e3, above=True)
+
+    return _field(Parameter(checked, schema, None, 1.0), 1.0)

@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 from privloss.adjacency import ADD_REMOVE, ADJACENCIES
 from privloss.errors import InvalidInput, InvalidPlan, Unsupported
-from privloss.mechanisms.kinds import KINDS, SCHEMES, Kind, Scheme
+from privloss.mechanisms.kinds import ALIASES, KINDS, SCHEMES, Kind, Scheme
 from privloss.mechanisms.parameters import declared, public_name
 from privloss.numerics import check
 
 _CORRELATED = ("dp-ftrl", "matrix-mechanism", "correlated-gaussian", "tree-aggregation")
+_DEEPEST = 20  # mechanisms made of mechanisms
 MadePlan = TypeVar("MadePlan")
 
 
@@ -65,7 +66,16 @@ def parse(data: Any, make: Callable[[tuple[tuple[Any, int], ...], str], MadePlan
         raise InvalidPlan(str(problem)) from None
 
 
-def _step(where: str, data: Any) -> tuple[Any, int]:
+def _steps(where: str, data: Any, depth: int) -> tuple[tuple[Any, int], ...]:
+    """The steps that a mechanism is made of."""
+    if not isinstance(data, list) or not data:
+        raise InvalidPlan(f"{where} = {_short(data)}: must be a non-empty list of steps.")
+    if depth > _DEEPEST:
+        raise InvalidPlan(f"{where}: is nested too deeply.")
+    return tuple(_step(f"{where}[{i}]", step, depth) for i, step in enumerate(data))
+
+
+def _step(where: str, data: Any, depth: int = 0) -> tuple[Any, int]:
     kind = _kind(where, data)
     required, optional = _parameters(kind.description)
     _keys(where, data, required=("mechanism", *required), optional=(*optional, "sampling", "count"))
@@ -73,6 +83,8 @@ def _step(where: str, data: Any) -> tuple[Any, int]:
     for name, value in given.items():
         if value is None:
             raise InvalidPlan(f"{where}.{name} = null: leave the key out or give a number.")
+    for name in _nested(kind.description) & set(given):
+        given[name] = _steps(f"{where}.{name}", given[name], depth + 1)
     try:
         mechanism = kind.description(**given)
         times = check.count("count", data.get("count", 1))
@@ -94,9 +106,9 @@ def _kind(where: str, data: Any) -> Kind:
             f"{where}.mechanism = {name!r}: correlated noise (DP-FTRL, matrix mechanisms) has no proven bound here, "
             "and is never accounted for as independent steps."
         )
-    if not isinstance(name, str) or name not in KINDS:
-        raise InvalidPlan(f"{where}.mechanism = {name!r}: must be one of {', '.join(KINDS)}.")
-    return KINDS[name]
+    if not isinstance(name, str) or name not in (*KINDS, *ALIASES):
+        raise InvalidPlan(f"{where}.mechanism = {name!r}: must be one of {', '.join((*KINDS, *ALIASES))}.")
+    return KINDS[ALIASES.get(name, name)]
 
 
 def _sampled(where: str, mechanism: Any, data: Any) -> Any:
@@ -114,6 +126,11 @@ def _parameters(description: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...
     own = [f for f in fields(description) if declared(f) is not None]
     required = tuple(public_name(f) for f in own if f.default is MISSING)
     return required, tuple(public_name(f) for f in own if f.default is not MISSING)
+
+
+def _nested(description: type[Any]) -> set[str]:
+    """Public names of the parameters that are steps themselves."""
+    return {public_name(f) for f in fields(description) if (p := declared(f)) is not None and p.nested}
 
 
 def _keys(where: str, data: Any, required: tuple[str, ...], optional: tuple[str, ...]) -> None:
@@ -149,12 +166,15 @@ def schema() -> dict[str, Any]:
             "steps": {
                 "type": "array",
                 "minItems": 1,
-                "items": {"oneOf": [form for kind in KINDS.values() for form in _step_forms(kind)]},
+                "items": {"$ref": "#/$defs/step"},
             },
         },
         "required": ["steps"],
         "additionalProperties": False,
-        "$defs": {"sampling": {"oneOf": [_scheme_form(scheme) for scheme in SCHEMES.values()]}},
+        "$defs": {
+            "step": {"oneOf": [form for kind in KINDS.values() for form in _step_forms(kind)]},
+            "sampling": {"oneOf": [_scheme_form(scheme) for scheme in SCHEMES.values()]},
+        },
     }
 
 
@@ -168,7 +188,7 @@ def _step_forms(kind: Kind) -> list[dict[str, Any]]:
         {
             "type": "object",
             "properties": {
-                "mechanism": {"const": kind.name},
+                "mechanism": {"enum": [kind.name, *kind.aliases]} if kind.aliases else {"const": kind.name},
                 **{name.rstrip("?"): described[name.rstrip("?")] for name in form},
                 "count": count,
                 "sampling": {"$ref": "#/$defs/sampling"},

@@ -16,7 +16,9 @@ phases is a plan: add the plans of the phases.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from privloss.adjacency import ADJACENCIES
 from privloss.errors import InvalidInput, Unsupported
@@ -24,6 +26,7 @@ from privloss.mechanisms.base import Mechanism, Plan, Sampled, on_scheme
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.kinds import SCHEMES, Scheme, Training, scheme_named, schemes
 from privloss.mechanisms.questions import Questions
+from privloss.mechanisms.select_best import select_best
 from privloss.numerics import check
 
 NOISES = ("independent", "correlated")
@@ -66,8 +69,10 @@ def dp_sgd(
     ranks: int = 1,
     max_batch_size: int | None = None,
     noise: str = "independent",
+    tuning: Mapping[str, Any] | None = None,
 ) -> DpSgd:
-    """The plan of a training run. Give epochs or steps; `max_batch_size` goes with truncated-poisson."""
+    """The plan of a training run. Give epochs or steps; `max_batch_size` goes with truncated-poisson. `tuning`: the
+    run is the best of several, {"mean": 10} or {"mean": 10, "shape": 0} or {"trials": 3} as in `select_best`."""
     size, batch = check.count("dataset_size", dataset_size), check.count("batch_size", batch_size)
     if batch > size:
         raise InvalidInput(f"batch_size = {batch_size!r}: must be at most dataset_size = {size}.")
@@ -94,10 +99,21 @@ def dp_sgd(
         count = -(-total // per_epoch)
         what += f"; {count:,} epochs" + (", the last one counted whole" if total % per_epoch else "")
     shared = (f"every update: {split} micro-batches of {batch // split} (no effect on privacy)",) if split > 1 else ()
+    plan, tuned = _tuned(Plan.of((sampled, count), adjacency=adjacency), tuning)
     return DpSgd(
-        Plan.of((sampled, count), adjacency=adjacency), size, batch, total, per_epoch, scheme.name,
-        (first, f"sampling: {what}", *shared),
+        plan, size, batch, total, per_epoch, scheme.name, (first, f"sampling: {what}", *shared, *tuned)
     )  # fmt: skip
+
+
+def _tuned(plan: Plan, tuning: Mapping[str, Any] | None) -> tuple[Plan, tuple[str, ...]]:
+    """The best of several such runs, if they are tuned, and the sentence about it."""
+    if tuning is None:
+        return plan, ()
+    if not isinstance(tuning, Mapping) or not set(tuning) <= {"mean", "shape", "trials"}:
+        raise InvalidInput(f"tuning = {tuning!r}: must say mean (and shape) or trials, as in select_best.")
+    best = select_best(plan, **tuning)
+    runs = f"{best.trials} runs" if best.trials is not None else f"{best.mean:g} runs in the mean"
+    return Plan.of(best, adjacency=plan.adjacency), (f"tuning: the best of {runs}, their number secret",)
 
 
 def _micro_batches(batch: int, accumulation: int, ranks: int) -> int:

@@ -114,6 +114,7 @@ _TABLES: dict[str, Callable[[Step, str], Outcomes | None]] = {
     "discrete-gaussian": _discrete_gaussian_rows,
     "exponential": _choice_rows,
     "noisy-max": _choice_rows,
+    "permute-and-flip": _choice_rows,
 }
 
 

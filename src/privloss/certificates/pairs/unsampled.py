@@ -87,7 +87,7 @@ def _noisy_max(step: Step, adjacency: str) -> Named:
     """Hazard rates of at most 1 make the Laplace pair dominate (docs/certificates.md, section 11, (c)). Attained by two
     candidates e/2 apart, in units of the noise, one way and then the other: the one behind wins with the probability
     that the difference of two noises exceeds e/2."""
-    noise = step.get("noise", "gumbel")
+    noise = "exponential" if step["mechanism"] == "permute-and-flip" else step.get("noise", "gumbel")
     if noise == "gumbel":
         return _exponential(step, adjacency)
     e = arb(float(step["epsilon"]))
@@ -128,6 +128,7 @@ _KINDS: dict[str, Callable[[Step, str], Named]] = {
     "laplace": _laplace,
     "exponential": _exponential,
     "noisy-max": _noisy_max,
+    "permute-and-flip": _noisy_max,
     "truncated-laplace": _truncated_laplace,
     "truncated-gaussian": _truncated_gaussian,
 }

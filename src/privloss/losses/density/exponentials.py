@@ -13,6 +13,7 @@ from privloss.losses.closed.bounded_range import BoundedRangeLoss
 from privloss.losses.closed.laplace import LaplaceLoss
 from privloss.losses.density.legendre import NODES, error, log_ends, panels
 from privloss.losses.density.sampled_exponentials import SampledExponentials
+from privloss.losses.table.build import from_vectors
 from privloss.losses.table.table import Density, Table
 from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real
 from privloss.numerics.stable import exp_or_inf
@@ -71,6 +72,14 @@ class Exponentials:
             return log_ends(total, 32 * UNIT * share * (1 + lam))
 
         return cls(lam, low, top, share, atoms, profile, max(revealed, SMALLEST))  # never nothing: the supports differ
+
+    def binned(self, count: int) -> Table:
+        """The density's losses in so many bins: a post-processing."""
+        z = np.linspace(self.low, self.top, count + 1)
+        p = 0.5 * self.factor * np.diff(np.exp(-0.5 * (self.lam - z)))
+        q = -0.5 * self.factor * np.diff(np.exp(-0.5 * (self.lam + z)))
+        heavy = [(m * math.exp(v), m) for v, m in self.atoms] + [(self.revealed, 0.0), (0.0, self.revealed)]
+        return from_vectors([*map(float, p), *(m for m, _ in heavy)], [*map(float, q), *(m for _, m in heavy)])
 
     def plain(self) -> Table:
         """P against Q."""

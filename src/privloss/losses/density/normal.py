@@ -46,12 +46,14 @@ _GRID = 12_000
 @dataclass(frozen=True)
 class NormalPair:
     """P with `hits` to the right against Q with `other` hits to the left, each with what is left at 0; `folded` for the
-    symmetric pair made of its losses above 0 (then there are no other hits, and one distance)."""
+    symmetric pair made of its losses above 0 (then there are no other hits, and one distance). P is e^lift times what
+    the hits say, where the pair stands for one of several outcomes of another release."""
 
     hits: Hits
     other: Hits = ()
     folded: bool = False
     missed: float | None = None  # what is left of P at 0, where 1 minus the weights would lose its digits
+    lift: float = 0.0
 
     @cached_property
     def steepest(self) -> float:
@@ -75,7 +77,7 @@ class NormalPair:
 
     def logs(self, y: Real) -> tuple[Real, Real]:
         """log A and log B."""
-        return _log_sum(self.hits, y, self.missed), _log_sum(self.other, -y)
+        return _log_sum(self.hits, y, self.missed) + self.lift, _log_sum(self.other, -y)
 
     def loss(self, y: Real) -> Real:
         a, b = self.logs(y)
@@ -145,7 +147,9 @@ class NormalPair:
         near = float(log_ndtr(-(high if back else -low))) if not self.folded else -math.inf
         if self.folded:  # the mirror image: Q[Z > 0, y > high], where e^(cZ) < 1
             near = float(log_ndtr(-high))
-        return exp_or_inf(far) + exp_or_inf(near)
+        # at either end A is at most (where its power is -c: at least) e^lift times what was bounded
+        lifted = self.lift * (-c if back else 1 + c)
+        return exp_or_inf(far + lifted) + exp_or_inf(near + lifted)
 
     def variation(self, c: float, back: bool) -> float:
         """V with |M(c+it)| <= V/t, without what lies at loss 0.
@@ -190,6 +194,10 @@ class NormalPair:
         start = self._threshold(-eps if sign < 0 else eps) * sign
         weight = math.exp(min(eps, 700.0))
         under_p, under_q = _tail(p, start), _tail(q, start, negative=True)
+        if self.lift != 0:
+            under_p, under_q = (
+                (under_p, math.exp(self.lift) * under_q) if back else (math.exp(self.lift) * under_p, under_q)
+            )
         size = (under_p + weight * under_q) * (1 + (abs(start) + self.steepest) ** 2)
         return log_ends(under_p - weight * under_q, 64 * UNIT * size)
 
@@ -315,7 +323,8 @@ class _Mixed:
         """A loss near 0 is a difference of two numbers near s^2/2."""
         steep = max(pair.steepest for _, pair in self.parts)
         hit = max(w for _, pair in self.parts for w, _ in pair.hits + pair.other)
-        return max([8 * hit * steep * (1 + steep), *(table.absolute for _, table in self.rare)])
+        lift = 8 * max(abs(pair.lift) for _, pair in self.parts)
+        return max([8 * hit * steep * (1 + steep), *(table.absolute for _, table in self.rare)]) + lift
 
     def symmetric(self) -> bool:
         """Whether both directions have the same law."""
@@ -325,7 +334,8 @@ class _Mixed:
     def split(self) -> Split | None:
         """One symmetric pair with hits at one distance."""
         (weight, pair), *others = self.parts
-        if others or self.rare or weight != 1 or len(pair.hits) != 1 or not (pair.folded or pair.hits == pair.other):
+        plain = not (others or self.rare) and weight == 1 and pair.lift == 0
+        if not plain or len(pair.hits) != 1 or not (pair.folded or pair.hits == pair.other):
             return None
         ((rate, slope),) = pair.hits
         return Split(((1.0, SymmetricPair(rate, 1 / slope, not pair.folded)),)) if 0 < rate < 1 else None

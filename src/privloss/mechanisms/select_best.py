@@ -1,0 +1,195 @@
+"""The best of several private runs: hyper-parameter tuning, private selection.
+
+>>> import privloss as pl
+>>> run = pl.Gaussian(1.1).poisson(0.01) * 1000
+>>> tuned = pl.select_best(run, mean=10)                       # geometric: ten runs in the mean
+>>> tuned
+select_best(1000 * Gaussian(noise_multiplier=1.1).poisson(0.01), mean=10.0)
+>>> run.epsilon(1e-6).upper < tuned.epsilon(1e-6).upper < 1.6 * run.epsilon(1e-6).upper
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privloss.adjacency import REPLACE_ONE
+from privloss.errors import InvalidInput, Unsupported
+from privloss.losses.base import PrivacyLoss
+from privloss.losses.product import product
+from privloss.losses.selection import Trials, bound_points, cost, instances
+from privloss.losses.step import Step
+from privloss.losses.table.loss import TableLoss
+from privloss.losses.table.polygon import privacy_profile
+from privloss.losses.table.table import Table
+from privloss.mechanisms.base import Mechanism, Plan, set_field, shown
+from privloss.mechanisms.kinds import Kind, add_kind
+from privloss.mechanisms.parameters import number, shape, steps, whole
+from privloss.mechanisms.worst_neighbours import worst_neighbours
+
+POISSON = "poisson"
+NOTHING = Table(np.zeros(1), np.ones(1), symmetric=True, exact=True)  # one outcome, without loss
+_DELTAS = (1e-30, 1e-20, 1e-12, 1e-8, 1e-5, 1e-3, 1e-2)
+_TESTS, _INSTANCES = 120, 40
+_RATES = tuple(float(a) for a in np.concatenate([np.geomspace(1e-11, 0.05, _TESTS), np.linspace(0.06, 0.98, 40)]))
+
+
+@dataclass(frozen=True, repr=False)
+class SelectBest(Mechanism):
+    """The best of K independent runs of a base, by a score of the run's own output; K and the other runs stay secret. K
+    is truncated negative binomial with this mean and shape (1: geometric, 0: logarithmic), Poisson, or fixed
+    (`trials`)."""
+
+    kind: ClassVar[str] = "select-best"
+    base: tuple[tuple[Mechanism, int], ...] = steps()
+    mean: float | None = number(above=True, high=1e9, default=None)
+    shape: float | str = shape()
+    trials: int | None = whole(default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.mean is None) == (self.trials is None):
+            raise InvalidInput(f"mean = {self.mean!r}, trials = {self.trials!r}: give exactly one of them.")
+        if self.trials is not None and self.shape != 1.0:
+            raise InvalidInput(f"shape = {self.shape!r}: goes with mean; the number of trials is fixed.")
+        if self.mean is not None and self.mean < 1 and self.shape != POISSON:
+            raise InvalidInput(f"mean = {self.mean!r}: must be at least 1; only a Poisson number of runs may be 0.")
+        set_field(self, "base", Plan(tuple(self.base)).steps)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._given() if name != "base")
+        return f"select_best({' + '.join(shown(self.base))}, {given})"
+
+    @property
+    def law(self) -> Trials:
+        """How many runs."""
+        if self.trials is not None:
+            return Trials(float(self.trials), 1.0, self.trials)
+        return Trials(self.mean or 1.0, math.inf if self.shape == POISSON else float(self.shape))
+
+
+def select_best(
+    base: Plan | Mechanism, *, mean: float | None = None, shape: float | str = 1.0, trials: int | None = None
+) -> SelectBest:
+    """The best of a random number of runs of `base`, `mean` of them on average, or of `trials` runs."""
+    return SelectBest(Plan.of(base).steps, mean, shape, trials)
+
+
+@lru_cache(maxsize=64)
+def _step(m: SelectBest, adjacency: str) -> Step:
+    if m.trials is not None:
+        return _fixed(m, m.trials, adjacency)
+    plan, law = Plan(m.base, adjacency), m.law
+    known: dict[float, float] = {}
+
+    def profile(epsilons: Any) -> list[float]:
+        new = [e for e in dict.fromkeys(epsilons) if e not in known]
+        if new:
+            known.update(zip(new, (d.upper for d in plan.delta(new)), strict=True))
+        return [known[e] for e in epsilons]
+
+    spent = cost(law, profile)
+    reach = next((e for e in (plan.epsilon(d).upper for d in _DELTAS) if e < math.inf), 0.0)
+    points = bound_points(law, spent, profile, reach, plan.epsilon(0.0).upper)
+    table = privacy_profile([x for x, _ in points], [d for _, d in points])
+    step = Step.of_table(table, _theorem(m, spent.least), _assumption(m, adjacency), mirrored=True)
+    return _with_instances(step, _instances(plan, law, points), _unranked(plan, law))
+
+
+def _theorem(m: SelectBest, shift: float) -> str:
+    kind = "Poisson" if m.shape == POISSON else f"shape {m.shape:g}"
+    return (
+        f"private selection, {m.mean:g} runs in the mean ({kind}): delta(x) <= {m.mean:g} delta_run(x - {shift:.4g}), "
+        f"so tuning costs {shift:.4g} in epsilon beside what one run costs at delta/{m.mean:g} (docs/mechanisms.md); "
+        "below: outcomes ranked so that selection helps the adversary"
+    )
+
+
+def _assumption(m: SelectBest, adjacency: str) -> str:
+    inside = "; ".join(worst_neighbours(Plan(m.base), adjacency).assumptions)
+    return (
+        "select-best: runs are independent, the score is a function of a run's own output (and coins), ties are broken "
+        f"without the data, the number of runs and the other runs are never shown; one run: {inside}"
+    )
+
+
+def _instances(plan: Plan, law: Trials, points: list[tuple[float, float]]) -> list[Table]:
+    """Rankings of a base that is one even pair: only then do all tests on the curve belong to the same neighbours. (The
+    curve of an uneven pair is the hull of both orders', and between them no neighbours need have it.)"""
+    worst = worst_neighbours(plan)
+    if not worst.curve.empty or not worst.loss.parts or worst.attained or not worst.loss.symmetric:
+        return []
+    powers = [1 - fnr.upper for fnr in plan.tradeoff(list(_RATES), tolerance=1e-12)]
+    used = [x for x, d in points if d > 1e-25]
+    at = [float(x) for x in np.linspace(0.0, max(used, default=0.0), _INSTANCES)]
+    return instances(law, list(zip(_RATES, powers, strict=True)), at)
+
+
+def _unranked(plan: Plan, law: Trials) -> tuple[PrivacyLoss | None, ...]:
+    """A score that is always the same: the best is one run, if there surely is one."""
+    worst = worst_neighbours(plan)
+    if not worst.curve.empty or law.nothing > 0:
+        return (None,)
+    return tuple(loss if loss.parts else None for loss in worst.attained or (worst.loss,))
+
+
+def _with_instances(step: Step, tables: list[Table], unranked: tuple[PrivacyLoss | None, ...]) -> Step:
+    """The step with what is attained, also on samples."""
+    below = tables[len(tables) // 2] if tables else NOTHING
+    sampled = Step.of_table(_row(step), "", "", mirrored=True, below=below)
+    attained = tuple(TableLoss.one(table) for table in tables) or unranked
+    return replace(step, attained=attained, poisson=sampled.poisson, symmetric=sampled.symmetric, finite=sampled.finite)
+
+
+def _row(step: Step) -> Table:
+    rows = None if step.finite is None else step.finite(1)
+    if rows is None:
+        raise Unsupported("select-best: has no finite row.")
+    return rows[0]
+
+
+def _fixed(m: SelectBest, trials: int, adjacency: str) -> Step:
+    """A fixed number of runs: all of them are a composition, of which the best is a post-processing."""
+    plan = Plan(m.base, adjacency)
+    runs = worst_neighbours(plan * trials)  # under replace-one, every pair of several has been made even
+    even = all(b.step(adjacency).mirrored for b, _ in m.base) or (adjacency == REPLACE_ONE and len(plan) * trials > 1)
+    far = math.sqrt(trials) * plan.epsilon(1e-12).upper
+    asked = [(x, 1.0) for x in (0.0, min(far, runs.loss.largest)) if x < math.inf]
+    theorem = f"best of {trials} runs: a post-processing of their composition; below: ranked outcomes"
+    shared = product([(b.step(adjacency), n * trials) for b, n in m.base])  # all runs on one sample
+
+    def silent(sampled: Callable[[float], Step] | None) -> Callable[[float], Step] | None:
+        return None if sampled is None else lambda rate: replace(sampled(rate), attained=(None,))
+
+    return Step(
+        (theorem, *runs.theorems),
+        (_assumption(m, adjacency),),
+        runs.loss if runs.loss.parts else None,
+        mirrored=even,
+        attained=tuple(TableLoss.one(table) for table in _instances(plan, m.law, asked)) or _unranked(plan, m.law),
+        curve=None if runs.curve.empty else runs.curve,
+        poisson=silent(shared.poisson),
+        symmetric=silent(shared.symmetric),
+    )
+
+
+def _changed(m: SelectBest, base: Any) -> SelectBest:
+    return SelectBest(tuple(base), m.mean, m.shape, m.trials)
+
+
+add_kind(
+    Kind(
+        "select-best",
+        SelectBest,
+        _step,
+        forms=(("base", "mean", "shape?"), ("base", "trials")),
+        louder=lambda m, factor: _changed(m, ((b.louder(factor), n) for b, n in m.base)),
+        grouped=lambda m, people, adjacency: _changed(m, ((b.grouped(people, adjacency), n) for b, n in m.base)),
+    )
+)
