@@ -251,7 +251,8 @@ class Decay:
         right = 0.5 * ((sigma * widest) ** 2 + np.log1p((0.25 * widest) ** 2)) - t * last_arg
         if self.backward:
             left = left + 0.5 * power * self._log_square_before(first)
-            right = right + 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest)))
+            # |r| rises with y: beyond the cells it is at least what it is at their end
+            right = right + 0.5 * power * self._log_square(widest[:, :, None])[:, :, -1]
         outside = np.expm1(left) * self.left_up + np.expm1(np.maximum(right, 0.0)) * self.right_up
         if not self.last_rho.any():
             return np.asarray(outside)
@@ -260,7 +261,7 @@ class Decay:
         lift = sigma**2 * end
         down = lift * np.exp(0.5 * (sigma * end) ** 2) * self.last_rho
         if self.marked is not None:  # for power < 0, |r| falls on the way up
-            worst_end = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(end))), 0.0)
+            worst_end = 0.5 * power * self._log_square(end[:, :, None])[:, :, -1] if self.backward else 0.0
             down = down * np.exp(worst_end + self.marked.end.log_bound(lift))
         return np.asarray(outside + down)
 

@@ -36,21 +36,29 @@ class SeveralRare:
         ]
 
     def rough_epsilon(self, log_delta: float) -> float:
-        if self.flipped:
-            return math.nan
+        if self.flipped:  # no large losses: nearly normal, and below the largest
+            mean, spread = self._normal(1.0)
+            largest = -float(sum(n * law.log_least for n, law in zip(self.counts, self.laws, strict=True)))
+            guess = mean + spread * math.sqrt(max(-2 * log_delta - 6.0, 1.0))
+            return guess if self.rest is not None else min(guess, 0.8 * largest)
         return rough_epsilon(self._kinds, self.rest, math.exp(max(log_delta, -700.0)))
 
     def rough_log_delta(self, eps: float) -> float:
         if self.flipped:  # no large losses: nearly normal
-            mean = float(sum(n * pair[1].value[0] for n, pair in zip(self.counts, self.means, strict=True)))
-            return -0.5 * ((eps - mean) / max(self._bulk(eps), 1e-300)) ** 2 - 3.0
+            mean, spread = self._normal(eps)
+            return -0.5 * ((eps - mean) / spread) ** 2 - 3.0
         with np.errstate(all="ignore"):
             grid, profile = rough_profile(self._kinds, self.rest, 0.0, eps)
         return float(np.interp(eps, grid, np.log(profile)))
 
+    def _normal(self, eps: float) -> tuple[float, float]:
+        """Backward: the mean loss, and about its standard deviation."""
+        mean = float(sum(n * pair[1].value[0] for n, pair in zip(self.counts, self.means, strict=True)))
+        return mean, max(self._bulk(eps), 1e-300)
+
     def decisive(self, eps: float, log_delta: float) -> bool:
         """Lines of several hits are always read class by class."""
-        return not self.flipped and 0 < eps < math.inf
+        return 0 < eps < math.inf
 
     def sides(self, eps: float, log_delta: float) -> tuple[Side, Side]:
         levels = levels_around(eps, self._bulk(eps))

@@ -21,7 +21,7 @@ from privloss.numerics.stable import exp_minus_1_minus
 
 _ANGLES = np.array([0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.2, 1.5])[:, None]
 _NATS = 54.0  # by which quadrature should be better than what it sums, at first
-_FINER = 1.5
+_FINER = 2.0
 _REACH = 13.0  # standard deviations beyond the last hit at which the mean is cut off
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 NO_WINDOWS = Windows(np.zeros(0), np.zeros(0))
