@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from privloss.adjacency import REPLACE_ONE
 from privloss.errors import Unsupported
@@ -45,6 +46,7 @@ def poisson_group(step: Step, rate: float, people: int, at: Setting) -> Step:
         hit = -math.expm1(people * math.log1p(-rate))
         found = Step((theorem,), (about,), plain, mirrored=True, attained=(GaussianMixtureLoss.one(hit, 1 / add),))
         return at.with_null(step, found)
-    hits = ((math.comb(people, k) * rate**k * (1 - rate) ** (people - k), k * add) for k in range(1, people + 1))
-    law = SeveralHits.of(tuple((w, d) for w, d in hits if w > 1e-300), (1 - rate) ** people, slack=16.0 * people)
+    q = Fraction(rate)
+    hits = ((float(math.comb(people, k) * q**k * (1 - q) ** (people - k)), k * add) for k in range(1, people + 1))
+    law = SeveralHits.of(tuple((w, d) for w, d in hits if w > 1e-300), float((1 - q) ** people))
     return at.with_null(step, Step((theorem,), (about,), SeveralHitsLoss.one(law)))

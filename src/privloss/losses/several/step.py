@@ -87,16 +87,17 @@ def mean_losses(law: SeveralHits) -> tuple[Mean, Mean]:
     none = Mean(np.zeros(1), np.zeros(1), np.zeros(1))
     step = SeveralStep.marked(law, NO_WINDOWS, (none, none), top)
     nodes = step.of(0)
-    z, under_q = nodes.log_r, np.exp(nodes.log_mass)
+    z, under_q, under_p = nodes.log_r, np.exp(nodes.log_mass), np.exp(nodes.log_mass + nodes.log_r)
+    near = np.minimum(z, 1.0)
+    back = np.where(z < 1.0, under_q * np.real(exp_minus_1_minus(near)), under_p - under_q * (1 + z))
+    # the difference of the masses is what an error of Z moves a term by; those under P carry that of log r as well
+    moved = np.maximum(under_p, under_q) * np.minimum(np.abs(z), 1.0) * (nodes.drift + 8 * np.abs(z))
+    missed = float(step.bulk_strip.log_missed_rest(-1.0, False, 0.0, np.array([nodes.spacing]))[0])
     beyond = math.exp(law.log_beyond(top, 1.0)) * (1 + (top + law.sigma) / law.sigma**2)
     found = []
-    for turned, weight in ((z, under_q * np.exp(z)), (-z, under_q)):
-        terms = weight * np.real(exp_minus_1_minus(-turned))
+    for terms, weight in ((under_p * np.real(exp_minus_1_minus(-z)), under_p), (back, under_q)):
         value = float(terms.sum())
-        # |e^-Z - 1| is what an error of Z moves a term by; the masses under P carry that of log r as well
-        moved = weight * np.abs(np.expm1(-turned)) * (nodes.drift + 8 * np.abs(turned))
         rounding = UNIT * float((terms * (nodes.slack + nodes.drift + 64 + len(z)) + moved).sum())
-        missed = float(step.bulk_strip.log_missed_rest(-1.0, False, 0.0, np.array([nodes.spacing]))[0])
         variance = float(weight @ (z * z)) - value**2
         error = rounding + math.exp(min(missed, 700.0)) + beyond
         found.append(Mean(np.array([value]), np.array([error]), np.array([variance])))
