@@ -13,6 +13,7 @@ from privloss.answers import moments
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, largest
 from privloss.numerics.contour.many import Mirrored
+from privloss.numerics.contour.reading import solved
 from privloss.numerics.contour.solve import (
     DeltaRead,
     Solved,
@@ -187,6 +188,12 @@ def _closed_epsilon(
     def bounds(eps: float) -> tuple[float, float]:
         return loss.hockey_stick(eps) or (-math.inf, 0.0)
 
+    if start is None and rough == 0:
+        with contextlib.suppress(TooExpensive, OverflowError):
+            reading = loss.closed_reading(level[0])
+            lower, upper, _ = (-math.inf, math.inf, 0.0) if reading is None else solved(reading, level)
+            if 0 < lower <= upper < math.inf:
+                return Bound(lower, min(upper, loss.largest), CLOSED)
     if start is None:
         start = max(loss.largest if math.isfinite(loss.largest) else 1.0, 1e-300)
     lower, upper = decreasing_root(bounds, level, start, rough)

@@ -24,6 +24,7 @@ from privloss.numerics.contour.transform import Lattice, RareLosses, TooExpensiv
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
+    from privloss.numerics.contour.reading import Reading
     from privloss.losses.table.lattice import Steps
     from privloss.losses.table.table import Table
 
@@ -169,6 +170,10 @@ class PrivacyLoss(ABC):
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """log of lower and upper bounds on delta(eps) - delta_inf where a closed form exists, else None."""
+        return None
+
+    def closed_reading(self, log_delta: float) -> Reading | None:
+        """A closed form drawn for the eps that belongs to delta, where it is quicker than any other eps."""
         return None
 
     @property

@@ -7,7 +7,7 @@ so k terms at the two ends leave at most (length of the interval) max |F^(k)| / 
 On a Poisson sample v = log(1 - q + q e^z), and F is a multiple of e^(-3z/2) r^b, r = e^v. With w = r / (q e^z) one has
 dF/dv = F (b - 3w/2) and dw/dv = -w (w - 1), hence F^(m) = F P_m(w) with polynomials P_0 = 1 and
 P_{m+1} = P_m (b - 3w/2) - w (w - 1) P_m'. And F w^j is a multiple of e^(-(3/2+j)z) r^(b+j), log-convex in z if
-b + j >= 0 and falling otherwise: either way largest at an end.
+b + j >= 0 and falling otherwise: either way largest at an end, and their sum is at most the sum over both ends.
 """
 
 from __future__ import annotations
@@ -32,6 +32,24 @@ class Powers:
     top: float
     log_factor: float
 
+    def derivatives(self, b: float, z: float, most: int) -> tuple[Real, Real]:
+        """F^(m) at z for m <= most, and the same with the moduli of all terms."""
+        v = float(log_sampled(self.rate, z))
+        w = 1 + (1 - self.rate) / self.rate * math.exp(-z)
+        size = math.exp(self.log_factor - 1.5 * z + b * v)
+        polynomial, values, moduli = np.polynomial.Polynomial([1.0]), [], []
+        for _ in range(most + 1):
+            values.append(size * float(polynomial(w)))
+            moduli.append(size * float(np.polynomial.Polynomial(np.abs(polynomial.coef))(w)))
+            polynomial = self._next(polynomial, b)
+        return np.array(values), np.array(moduli)
+
+    @staticmethod
+    def _next(polynomial: np.polynomial.Polynomial, b: float) -> np.polynomial.Polynomial:
+        """P_(m+1)."""
+        first = polynomial * np.polynomial.Polynomial([b, -1.5])
+        return first - np.polynomial.Polynomial([0.0, -1.0, 1.0]) * polynomial.deriv()
+
     def integral(self, b: float, sign: int, t: Real) -> tuple[Complex, Real]:
         """The integral of F e^(sign i t v) and a bound on the error, with the best number of terms for each t."""
         ends = np.array([self.low, self.top])
@@ -53,11 +71,8 @@ class Powers:
                 # the ends v are rounded, which turns e^(itv); every term carries the rounding of F and of P_m(w)
                 wrong = off * (m + 1) + 16 * UNIT * height * float(np.abs(v).max())
                 rounding = rounding + wrong * float(most.sum()) / height ** (m + 1)
-                polynomial = (
-                    polynomial * np.polynomial.Polynomial([b, -1.5])
-                    - np.polynomial.Polynomial([0.0, -1.0, 1.0]) * polynomial.deriv()
-                )
-                largest = float((size * np.polynomial.Polynomial(np.abs(polynomial.coef))(w)).max())
+                polynomial = self._next(polynomial, b)
+                largest = float((size * np.polynomial.Polynomial(np.abs(polynomial.coef))(w)).sum())
                 left = padded_up(float(v[1] - v[0]) * largest / height ** (m + 1), 1e-9) + rounding
                 better = left < doubt
                 best, doubt = np.where(better, total, best), np.where(better, left, doubt)

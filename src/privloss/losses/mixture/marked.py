@@ -265,8 +265,8 @@ class MarkedLine:
         if len(t) > 1 and not np.all(light):
             heavy = ~light
             weight = weights[heavy]
-            turned, error = _turned(log_weight[heavy], z[heavy], slack[heavy], nodes.drift[heavy], self.c, t)
-            rest = rest + (turned - weight.sum() - point * (weight @ z[heavy]))
+            grown, error = turned(log_weight[heavy], z[heavy], slack[heavy], nodes.drift[heavy], self.c, t)
+            rest = rest + (grown - weight.sum() - point * (weight @ z[heavy]))
             flat = UNIT * float(weight @ (slack[heavy] + _PAIRWISE))
             slope = UNIT * float(weight @ (np.abs(z[heavy]) * (slack[heavy] + len(weight)) + nodes.drift[heavy]))
             rounding = rounding + error + flat + size * slope
@@ -305,7 +305,7 @@ class MarkedLine:
 
     def _summed(self, nodes: Nodes, missed: float) -> Sums:
         z, log_weight, slack = _turned_to(nodes, self.backward)
-        value, error = _turned(log_weight, z, slack, nodes.drift, self.c, self.t)
+        value, error = turned(log_weight, z, slack, nodes.drift, self.c, self.t)
         return Sums(value, error + missed)
 
 
@@ -342,7 +342,7 @@ def _light(weight: Real, z: Real, slack: Real, drift: Real, point: Complex, size
     return value * point * point, UNIT * error
 
 
-def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Real) -> tuple[Complex, Real]:
+def turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Real) -> tuple[Complex, Real]:
     """The sum of weight e^((c+it)Z) as a product of two small tables, and its rounding."""
     exponent = log_weight + c * z
     with np.errstate(over="ignore"):  # beyond the range of doubles: nothing is known

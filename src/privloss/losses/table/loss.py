@@ -10,9 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from privloss.losses.base import Concentration, PrivacyLoss
+from privloss.losses.density.few_uses import MOST_USES, FewUses
 from privloss.losses.symmetric.rare import PairedRare
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.table import Density, Table
+from privloss.numerics.contour.reading import Reading
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
@@ -96,7 +98,16 @@ class TableLoss(PrivacyLoss):
 
     @property
     def solved_by_closed_form(self) -> bool:
-        return self._single
+        return self._single or self._few is not None
+
+    @cached_property
+    def _few(self) -> FewUses | None:
+        """A few uses of one density between two atoms, whose lines hardly fall."""
+        density = self.rows[0].density
+        if len(self.rows) > 1 or density is None or density.few is None or not 1 < self.count[0] <= MOST_USES:
+            return None
+        few = density.few[0](int(self.count[0]))
+        return few if few.short else None
 
     @property
     def _single(self) -> bool:
@@ -149,7 +160,17 @@ class TableLoss(PrivacyLoss):
         return np.array(found)
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
-        return self.rows[0].hockey_stick(eps) if self._single else None
+        if self._single:
+            return self.rows[0].hockey_stick(eps)
+        if self._few is None or eps < 0:
+            return None
+        try:
+            return self._few.hockey_stick(eps)
+        except TooExpensive:
+            return None
+
+    def closed_reading(self, log_delta: float) -> Reading | None:
+        return None if self._few is None else self._few.reading(log_delta)
 
     def mean_bounds(self) -> tuple[float, float]:
         each = [
