@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,18 +38,8 @@ class Powers:
         v = float(log_sampled(self.rate, z))
         w = 1 + (1 - self.rate) / self.rate * math.exp(-z)
         size = math.exp(self.log_factor - 1.5 * z + b * v)
-        polynomial, values, moduli = np.polynomial.Polynomial([1.0]), [], []
-        for _ in range(most + 1):
-            values.append(size * float(polynomial(w)))
-            moduli.append(size * float(np.polynomial.Polynomial(np.abs(polynomial.coef))(w)))
-            polynomial = self._next(polynomial, b)
-        return np.array(values), np.array(moduli)
-
-    @staticmethod
-    def _next(polynomial: np.polynomial.Polynomial, b: float) -> np.polynomial.Polynomial:
-        """P_(m+1)."""
-        first = polynomial * np.polynomial.Polynomial([b, -1.5])
-        return first - np.polynomial.Polynomial([0.0, -1.0, 1.0]) * polynomial.deriv()
+        rows, powers = _table(b, most), w ** np.arange(most + 1.0)
+        return size * (rows @ powers), size * (np.abs(rows) @ powers)
 
     def integral(self, b: float, sign: int, t: Real) -> tuple[Complex, Real]:
         """The integral of F e^(sign i t v) and a bound on the error, with the best number of terms for each t."""
@@ -71,9 +62,25 @@ class Powers:
                 # the ends v are rounded, which turns e^(itv); every term carries the rounding of F and of P_m(w)
                 wrong = off * (m + 1) + 16 * UNIT * height * float(np.abs(v).max())
                 rounding = rounding + wrong * float(most.sum()) / height ** (m + 1)
-                polynomial = self._next(polynomial, b)
+                polynomial = np.polynomial.Polynomial(_next(polynomial.coef, b))
                 largest = float((size * np.polynomial.Polynomial(np.abs(polynomial.coef))(w)).sum())
                 left = padded_up(float(v[1] - v[0]) * largest / height ** (m + 1), 1e-9) + rounding
                 better = left < doubt
                 best, doubt = np.where(better, total, best), np.where(better, left, doubt)
         return best, np.where(np.isfinite(best), doubt, math.inf)
+
+
+def _next(p: Real, b: float) -> Real:
+    """Coefficients of P_(m+1) from those of P_m: (b + k) p_k - (k + 1/2) p_(k-1) at w^k."""
+    k = np.arange(len(p) + 1.0)
+    return (b + k) * np.append(p, 0.0) - (k + 0.5) * np.append(0.0, p)
+
+
+@lru_cache(maxsize=32)
+def _table(b: float, most: int) -> Real:
+    """Coefficients of P_0 to P_most, in rows."""
+    rows = np.zeros((most + 1, most + 1))
+    rows[0, 0] = 1.0
+    for m in range(most):
+        rows[m + 1, : m + 2] = _next(rows[m, : m + 1], b)
+    return rows
