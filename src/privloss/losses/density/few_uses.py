@@ -38,15 +38,17 @@ from privloss.losses.mixture.marked import turned
 from privloss.numerics.contour.reading import Sum
 from privloss.numerics.contour.transform import TooExpensive, log_kappa
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, padded_up, raised
+from privloss.numerics.stable import exp_or_inf
 
 TERMS = 16  # J
 _STRETCH = 0.7  # a, in units of J over the length on which p changes at an end
 _PERIOD, _TILT = 1.15, 20.0  # L over n (b_1 - b_0); c L at least
-_TILTS = 12
+_TILTS = 20
 _CUT = 1e-11  # share of about delta that is cut off
 _FAINT = 1e-13  # share of delta for which images need not be known
 _PER_PANEL = 11.0  # radians
 _MOST = 60_000_000  # nodes times heights
+_MOST_NODES = 40_000
 _SHORT = 400.0  # range of losses, over the length on which p changes, for which lines are short
 MOST_USES = 60
 _MOST_COLUMNS = 3_000
@@ -74,8 +76,8 @@ class FewUses:
     high: float
     log_mass: Callable[[Real], Real]  # log of the P-density by that variable
     loss: Callable[[Real], Real]
-    bound: LogBound  # off the axis, as in `legendre.py`
-    rest: Callable[[float], float]  # c -> W
+    bound: LogBound  # off the axis, as in `legendre.py`, less c b_1
+    rest: Callable[[float], float]  # c -> W e^(-c b_1)
     rate: float  # an upper bound on the slope of the loss by the variable
     length: float  # on which p changes at the ends
     slack: float
@@ -83,6 +85,11 @@ class FewUses:
     @cached_property
     def _a(self) -> float:
         return max(_STRETCH * TERMS / self.length, 4.0)
+
+    @property
+    def largest(self) -> float:
+        """The modulus of the largest loss or of its distance from another, which roundings are measured by."""
+        return max(abs(self.upper.at), abs(self.lower.at)) + self.upper.at - self.lower.at
 
     @property
     def short(self) -> bool:
@@ -158,7 +165,10 @@ class FewUses:
             gap = -math.expm1(eps - self._period) - image
         doubt += wrong + weight * (off + 4 * UNIT * (1 + abs(image))) + 1.01 * far
         doubt += 8 * UNIT * (abs(value) + abs(above) + weight * abs(gap) * (2 + line.c * self._period))
-        return value + above - weight * gap, padded_up(doubt, 1e-6)
+        total = value + above - weight * gap
+        if not (math.isfinite(total) and math.isfinite(doubt)):  # out of the range of doubles
+            return 0.5, 0.5
+        return total, padded_up(doubt, 1e-6)
 
     def reading(self, log_delta: float) -> FewReading | None:
         """One line for eps near the one that belongs to delta, which the moments bound says roughly."""
@@ -189,13 +199,14 @@ class FewUses:
         """The one of a few tilts that makes the integrand smallest."""
         losses, masses = self._coarse
         tilts = _TILT / self._period * 2.0 ** (0.5 * np.arange(_TILTS))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             sums = np.exp(np.multiply.outer(tilts, losses - self.upper.at)) @ masses
-        heights = self.count * np.log(sums) + tilts * (self.count * self.upper.at - eps) - np.log(tilts)
+        x = self.count * self.upper.at - eps
+        heights = self.count * np.log(sums) + tilts * x - np.log(tilts)
         i = int(np.argmin(heights))
         if i not in self._lines:
             goal = _CUT * max(about, 1e-6 * math.exp(min(float(heights[i]), 700.0)))
-            self._lines[i] = Remainder.on(self, float(tilts[i]), goal * math.exp(min(float(tilts[i]) * eps, 600.0)))
+            self._lines[i] = Remainder.on(self, float(tilts[i]), goal * math.exp(-min(float(tilts[i]) * x, 600.0)))
         return self._lines[i]
 
     def beyond(self, c: float, t: Real, whole: float) -> Real:
@@ -208,7 +219,7 @@ class FewUses:
             left = ((TERMS + 1) * np.log(xi[None, :, None] / y) + (m + 1) * np.log(y / (1 - y))).min(axis=2)
         size = 0.0
         for end, own in zip((self.upper, self.lower), self._polynomials, strict=True):
-            grown = math.exp(c * end.at)
+            grown = math.exp(c * (end.at - self.upper.at))
             scaled = np.abs(end.jumps) * self._a ** -(np.arange(TERMS) + 1.0)
             total = total + grown * (scaled @ np.exp(left))
             # roundings of the jumps and of the coefficients made of them
@@ -246,25 +257,33 @@ class FewReading:
 
 @dataclass(frozen=True, eq=False)
 class Remainder:
-    """M^n - N^n at equally spaced heights of one line."""
+    """M^n - N^n at equally spaced heights of one line, for losses less b_1 each: nothing is large then."""
 
     c: float
     period: float
     t: Real
+    most: float  # n b_1
     values: Complex  # over z (z + 1)
     errors: Real
     cut: float
 
     @classmethod
     def on(cls, few: FewUses, c: float, goal: float) -> Remainder:
+        with np.errstate(all="ignore"):  # beyond the range of doubles nothing is known, which `on_line` says
+            return cls._on(few, c, goal)
+
+    @classmethod
+    def _on(cls, few: FewUses, c: float, goal: float) -> Remainder:
         step = 2 * math.pi / few._period
         heights = few._a * np.geomspace(0.3, 300.0, 120)
-        real, doubt = cls._transform(few, c, np.zeros(1), 0.5)
+        if (few.high - few.low) * few.rate * c / _PER_PANEL * NODES > _MOST_NODES:
+            raise TooExpensive("a large tilt")
+        real, doubt = cls._transform(few, c, np.zeros(1), min(0.5, _PER_PANEL / (few.rate * c)))
         top = float(real[0].real + doubt[0])
         bounds = few.beyond(c, heights, top)
         k = int(np.argmax(bounds <= goal)) if np.any(bounds <= goal) else len(heights) - 1
         size = math.ceil(heights[k] / step)
-        width = min(0.5, _PER_PANEL / (few.rate * float(heights[k])))
+        width = min(0.5, _PER_PANEL / (few.rate * math.hypot(float(heights[k]), c)))
         if size * (few.high - few.low) / width * NODES > _MOST:
             raise TooExpensive("a long line of a few uses")
         t = step * np.arange(size + 1)
@@ -272,36 +291,38 @@ class Remainder:
         xi = few._a / (few._a + c + 1j * t)
         taken, doubt = np.zeros_like(whole), np.zeros_like(t)
         for end, own in zip((few.upper, few.lower), few._polynomials, strict=True):
-            turn = np.exp((c + 1j * t) * end.at)
+            turn = np.exp((c + 1j * t) * (end.at - few.upper.at))
             taken = taken + np.polyval(own[::-1], xi) * turn
-            doubt = doubt + float(np.abs(own).sum()) * np.abs(turn) * (64 + 8 * np.hypot(c, t) * abs(end.at))
+            doubt = doubt + float(np.abs(own).sum()) * np.abs(turn) * (64 + 8 * np.hypot(c, t) * few.largest)
         n, z = few.count, c + 1j * t
         most = np.maximum(np.abs(whole), np.abs(taken)) + off + UNIT * doubt
         errors = n * most ** (n - 1) * (off + UNIT * doubt) + 16 * n * UNIT * most**n
         kernel = 1 / (z * (z + 1))
         cut = float(few.beyond(c, np.array([step * size]), top)[0])
-        return cls(c, few._period, t, (whole**n - taken**n) * kernel, 1.01 * errors * np.abs(kernel), cut)
+        return cls(c, few._period, t, n * few.upper.at, (whole**n - taken**n) * kernel, 1.01 * errors * np.abs(kernel), cut)
 
     @classmethod
     def _transform(cls, few: FewUses, c: float, t: Real, width: float) -> tuple[Complex, Real]:
         """M and its error."""
         x, weights, half = panels(few.low, few.high, width)
-        losses = few.loss(x)
+        losses = few.loss(x) - few.upper.at
         log_mass = np.log(weights) + few.log_mass(x)
-        drift = 16 * np.abs(losses)
+        drift = np.full(len(x), 16 * few.largest)
         value, off = turned(log_mass, losses, np.full(len(x), few.slack), drift, c, t)
         off = off + error(half, len(x) // NODES, few.bound)(c, t)
         for end in (few.upper, few.lower):
-            value = value + end.atom * np.exp((c + 1j * t) * end.at)
-            off = off + UNIT * end.atom * math.exp(c * end.at) * (few.slack + 16 + 8 * np.hypot(c, t) * abs(end.at))
+            turn = np.exp((c + 1j * t) * (end.at - few.upper.at))
+            value = value + end.atom * turn
+            off = off + UNIT * end.atom * np.abs(turn) * (few.slack + 16 + 8 * np.hypot(c, t) * few.largest)
         return value, off
 
     def read(self, eps: float) -> tuple[float, float]:
         """The integral at eps, images included, and its error."""
-        turns = np.exp(-1j * self.t * eps) * self.values
-        once = math.exp(-self.c * eps)
+        left = self.most - eps
+        turns = np.exp(1j * self.t * left) * self.values
+        once = exp_or_inf(self.c * left)
         total = float(turns.real.sum()) * 2 - float(turns.real[0])
-        wrong = self.errors + 8 * UNIT * (2 + np.abs(eps) * np.hypot(self.c, self.t)) * np.abs(self.values)
+        wrong = self.errors + 8 * UNIT * (2 + (abs(eps) + 2 * self.most) * np.hypot(self.c, self.t)) * np.abs(self.values)
         off = 2 * float(wrong.sum()) + 32 * UNIT * float(np.abs(self.values).sum())
         return once * total / self.period, once * (off / self.period + self.cut)
 

@@ -183,6 +183,7 @@ class SampledExponentials:
             wrong = UNIT * units * (np.arange(TERMS) + 1) * moduli
             atom = mass if back else mass * math.exp(v)
             ends.append(End(sign * v, atom, outward * turned * values, wrong))
+        size, upper = self._size_back if back else self._size, ends[1 if back else 0].at
         return FewUses(
             upper=ends[1 if back else 0],
             lower=ends[0 if back else 1],
@@ -191,18 +192,18 @@ class SampledExponentials:
             high=self.top,
             log_mass=lambda z: self._log_under(b - 1, z),
             loss=lambda z: sign * self._loss(z),
-            bound=self._size_back if back else self._size,
-            rest=partial(self._rest, back),
+            bound=lambda c, t, height, overhang: size(c, t, height, overhang) - c * upper,
+            rest=lambda c: self._rest(back, c, upper),
             rate=math.exp(self.top + math.log(self.rate) - float(self._loss(self.top))),
             length=float(self._loss(self.low)) - math.log1p(-self.rate),
             slack=self._slack + 64,
         )
 
-    def _rest(self, back: bool, c: float) -> float:
-        """The integral of |p^(J)| e^(cx): every term is largest at one of the ends (`by_parts.py`)."""
+    def _rest(self, back: bool, c: float, upper: float) -> float:
+        """The integral of |p^(J)| e^(c (x - upper)): every term is largest at one of the ends (`by_parts.py`)."""
         found = []
         for z in (self.low, self.top):
             moduli = self._powers.derivatives(1.0 if back else 2.0, z, TERMS)[1]
-            found.append(math.log(float(moduli[-1])) + (-c if back else c) * float(self._loss(z)))
+            found.append(math.log(float(moduli[-1])) + c * ((-1 if back else 1) * float(self._loss(z)) - upper))
         width = float(self._loss(self.top)) - float(self._loss(self.low))
         return exp_or_inf(float(np.logaddexp(*found)) + math.log(width) + 1e-9)

@@ -166,7 +166,7 @@ class TableLoss(PrivacyLoss):
             return None
         try:
             return self._few.hockey_stick(eps)
-        except TooExpensive:
+        except (TooExpensive, OverflowError):
             return None
 
     def closed_reading(self, log_delta: float) -> Reading | None:
