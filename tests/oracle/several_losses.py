@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import log_ndtr
 
-from tests.oracle.summed_losses import Pair, Real, delta_other, epsilon, highest
+from tests.oracle.summed_losses import Pair, Real, delta_other, epsilon
 
 
 class Several(Pair):
@@ -47,7 +47,14 @@ class Several(Pair):
             log_expm1 = np.where(v < 30, np.log(np.expm1(np.minimum(v, 30))), v + np.log1p(-np.exp(-np.maximum(v, 1))))
         y, slope = self._solved(log_expm1)
         s = self.sigma
-        return -(y**2) / (2 * s * s) - math.log(s * math.sqrt(2 * math.pi)) + self.least + 2 * v - log_expm1 - np.log(slope)
+        return (
+            -(y**2) / (2 * s * s)
+            - math.log(s * math.sqrt(2 * math.pi))
+            + self.least
+            + 2 * v
+            - log_expm1
+            - np.log(slope)
+        )
 
     def loss(self, y: Real | float) -> Real:
         at = np.atleast_1d(np.asarray(y, dtype=float))
@@ -101,7 +108,10 @@ def main(seed: int, count: int) -> None:
         off = max(answer.lower - first, first - answer.upper, 0.0) / first
         bad = "" if off <= trust and other <= delta else "  <-- OUTSIDE"
         widest, furthest = max(widest, answer.relative_width), max(furthest, off)
-        print(f"{done} {(sigma, q, steps, delta, people)} {answer} {first:.14g} trust {trust:.0e} off {off:.0e}{bad}", flush=True)
+        print(
+            f"{done} {(sigma, q, steps, delta, people)} {answer} {first:.14g} trust {trust:.0e} off {off:.0e}{bad}",
+            flush=True,
+        )
         done += 1
     print(f"{done} settings, widest {widest:.1e}, furthest outside {furthest:.1e}")
 

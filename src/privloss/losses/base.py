@@ -24,9 +24,9 @@ from privloss.numerics.contour.transform import Lattice, RareLosses, TooExpensiv
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
-    from privloss.numerics.contour.reading import Reading
     from privloss.losses.table.lattice import Steps
     from privloss.losses.table.table import Table
+    from privloss.numerics.contour.reading import Reading
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,7 @@ class FewUses:
         """The one of a few tilts that makes the integrand smallest."""
         losses, masses = self._coarse
         tilts = _TILT / self._period * 2.0 ** (0.5 * np.arange(_TILTS))
+        tilts = tilts[: max(int((tilts <= self._most_tilt).sum()), 1)]
         with np.errstate(over="ignore", under="ignore"):
             sums = np.exp(np.multiply.outer(tilts, losses - self.upper.at)) @ masses
         x = self.count * self.upper.at - eps
@@ -208,6 +209,11 @@ class FewUses:
             goal = _CUT * max(about, 1e-6 * math.exp(min(float(heights[i]), 700.0)))
             self._lines[i] = Remainder.on(self, float(tilts[i]), goal * math.exp(-min(float(tilts[i]) * x, 600.0)))
         return self._lines[i]
+
+    @property
+    def _most_tilt(self) -> float:
+        """From which on quadrature needs too many nodes."""
+        return _MOST_NODES / NODES * _PER_PANEL / ((self.high - self.low) * self.rate)
 
     def beyond(self, c: float, t: Real, whole: float) -> Real:
         """A bound on the integral of |M^n - N^n|/|z(z+1)| beyond each height, over pi; `whole` is M(c), or more."""
@@ -276,8 +282,6 @@ class Remainder:
     def _on(cls, few: FewUses, c: float, goal: float) -> Remainder:
         step = 2 * math.pi / few._period
         heights = few._a * np.geomspace(0.3, 300.0, 120)
-        if (few.high - few.low) * few.rate * c / _PER_PANEL * NODES > _MOST_NODES:
-            raise TooExpensive("a large tilt")
         real, doubt = cls._transform(few, c, np.zeros(1), min(0.5, _PER_PANEL / (few.rate * c)))
         top = float(real[0].real + doubt[0])
         bounds = few.beyond(c, heights, top)
@@ -299,7 +303,9 @@ class Remainder:
         errors = n * most ** (n - 1) * (off + UNIT * doubt) + 16 * n * UNIT * most**n
         kernel = 1 / (z * (z + 1))
         cut = float(few.beyond(c, np.array([step * size]), top)[0])
-        return cls(c, few._period, t, n * few.upper.at, (whole**n - taken**n) * kernel, 1.01 * errors * np.abs(kernel), cut)
+        return cls(
+            c, few._period, t, n * few.upper.at, (whole**n - taken**n) * kernel, 1.01 * errors * np.abs(kernel), cut
+        )
 
     @classmethod
     def _transform(cls, few: FewUses, c: float, t: Real, width: float) -> tuple[Complex, Real]:
@@ -322,7 +328,9 @@ class Remainder:
         turns = np.exp(1j * self.t * left) * self.values
         once = exp_or_inf(self.c * left)
         total = float(turns.real.sum()) * 2 - float(turns.real[0])
-        wrong = self.errors + 8 * UNIT * (2 + (abs(eps) + 2 * self.most) * np.hypot(self.c, self.t)) * np.abs(self.values)
+        wrong = self.errors + 8 * UNIT * (2 + (abs(eps) + 2 * self.most) * np.hypot(self.c, self.t)) * np.abs(
+            self.values
+        )
         off = 2 * float(wrong.sum()) + 32 * UNIT * float(np.abs(self.values).sum())
         return once * total / self.period, once * (off / self.period + self.cut)
 

@@ -19,7 +19,7 @@ from privloss.numerics.floats import Complex, Real
 from privloss.numerics.stable import log_sampled
 
 if TYPE_CHECKING:
-    from privloss.losses.mixture.windows import Windows
+    pass
 
 
 class Law(Protocol):

@@ -38,13 +38,17 @@ class SeveralDecay(Decay):
     room: float = 1.0  # of windows
 
     @classmethod
-    def of(cls, law: SeveralHits, c: float, backward: bool, ends: tuple[float, float], windows: Windows | None) -> Decay:
+    def of(
+        cls, law: SeveralHits, c: float, backward: bool, ends: tuple[float, float], windows: Windows | None
+    ) -> Decay:
         """Cells between the ends; windows of the bulk, or none."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return cls._of(law, c, backward, ends, windows)
 
     @classmethod
-    def _of(cls, law: SeveralHits, c: float, backward: bool, ends: tuple[float, float], windows: Windows | None) -> Decay:
+    def _of(
+        cls, law: SeveralHits, c: float, backward: bool, ends: tuple[float, float], windows: Windows | None
+    ) -> Decay:
         sigma, power = np.array([[law.sigma]]), np.array([[-c if backward else c + 1]])
         y = cell_edges(np.array([[ends[0]]]), np.array([[ends[1]]]), sigma)
         log_r = law.log_ratio(y[0])

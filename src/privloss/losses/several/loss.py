@@ -109,7 +109,9 @@ class SeveralHitsLoss(PrivacyLoss):
 
     def mean_bounds(self) -> tuple[float, float]:
         own = [pair[self.flipped] for pair in self.means]
-        each = [(float(n) * float(m.value[0]), float(n) * float(m.error[0])) for n, m in zip(self.count, own, strict=True)]
+        each = [
+            (float(n) * float(m.value[0]), float(n) * float(m.error[0])) for n, m in zip(self.count, own, strict=True)
+        ]
         mean, slack = math.fsum(m for m, _ in each), math.fsum(e for _, e in each)
         slack += (16 + len(each)) * UNIT * math.fsum(abs(m) for m, _ in each)
         return mean - slack, mean + slack

@@ -16,7 +16,7 @@ from privloss.losses.mixture.tail import Decay
 from privloss.losses.mixture.windows import Windows
 from privloss.losses.several.fall import SeveralDecay
 from privloss.losses.several.hits import SeveralHits
-from privloss.numerics.floats import UNIT, Real
+from privloss.numerics.floats import UNIT
 from privloss.numerics.stable import exp_minus_1_minus
 
 _ANGLES = np.array([0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.2, 1.5])[:, None]
