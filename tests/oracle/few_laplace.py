@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-RULE = np.polynomial.legendre.leggauss(40)
+RULE = np.polynomial.legendre.leggauss(26)
 Real = np.ndarray
 
 

@@ -62,7 +62,7 @@ class Powers:
                 # the ends v are rounded, which turns e^(itv); every term carries the rounding of F and of P_m(w)
                 wrong = off * (m + 1) + 16 * UNIT * height * float(np.abs(v).max())
                 rounding = rounding + wrong * float(most.sum()) / height ** (m + 1)
-                polynomial = np.polynomial.Polynomial(_next(polynomial.coef, b))
+                polynomial = np.polynomial.Polynomial(_next(np.asarray(polynomial.coef, dtype=float), b))
                 largest = float((size * np.polynomial.Polynomial(np.abs(polynomial.coef))(w)).sum())
                 left = padded_up(float(v[1] - v[0]) * largest / height ** (m + 1), 1e-9) + rounding
                 better = left < doubt
@@ -73,7 +73,7 @@ class Powers:
 def _next(p: Real, b: float) -> Real:
     """Coefficients of P_(m+1) from those of P_m: (b + k) p_k - (k + 1/2) p_(k-1) at w^k."""
     k = np.arange(len(p) + 1.0)
-    return (b + k) * np.append(p, 0.0) - (k + 0.5) * np.append(0.0, p)
+    return np.asarray((b + k) * np.append(p, 0.0) - (k + 0.5) * np.append(0.0, p))
 
 
 @lru_cache(maxsize=32)

@@ -20,7 +20,8 @@ a^-(m+1) (x/y)^(J+1) (y/(1-y))^(m+1), x = |xi|.
 
 *Images.* The trapezoid sum with period L gives sum over j of e^(cjL) g(eps + jL), g = delta - (that of N^n). For
 L >= n (b_1 - b_0) and 0 <= eps < n b_1 there is none to the right; the first to the left is known, as
-delta(eps - L) = 1 - e^(eps - L) below all losses; the others are at most e^(-2cL) (1 + sum of coefficients)/(1 - e^-cL).
+delta(eps - L) = 1 - e^(eps - L) below all losses; the others are at most e^(-2cL) (1 + sum of coefficients) over
+1 - e^-cL.
 """
 
 from __future__ import annotations

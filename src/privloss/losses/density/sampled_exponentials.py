@@ -206,4 +206,4 @@ class SampledExponentials:
             moduli = self._powers.derivatives(1.0 if back else 2.0, z, TERMS)[1]
             found.append(math.log(float(moduli[-1])) + c * ((-1 if back else 1) * float(self._loss(z)) - upper))
         width = float(self._loss(self.top)) - float(self._loss(self.low))
-        return exp_or_inf(float(np.logaddexp(*found)) + math.log(width) + 1e-9)
+        return exp_or_inf(float(np.logaddexp(found[0], found[1])) + math.log(width) + 1e-9)

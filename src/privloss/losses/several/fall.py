@@ -7,8 +7,8 @@ variance of the shift given y (|a_k - a_j| <= 1). It is at least cos^2(theta/2),
 
 Var = sum over j < k of w_j w_k (a_k - a_j)^2, whose terms are log-concave in y, as log r is convex: on a cell each is
 at least its smaller end value, and at most the larger one times e^(D^2 Var_most/4sigma^4). Var_most: the derivative of
-Var is a third central moment over sigma^2, at most Var/sigma^2 in size, so that Var grows by e^(D/2sigma^2) at most from
-the nearer end of the cell; it never exceeds 1/4, nor h.
+Var is a third central moment over sigma^2, at most Var/sigma^2 in size, so that Var grows by e^(D/2sigma^2) at most
+from the nearer end of the cell; it never exceeds 1/4, nor h.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class SeveralDecay(Decay):
         return cls(**fields, steep=steep, law=law, sines=shares, room=max(width, 1.0))
 
     def _arg(self, theta: Real) -> Real:
-        assert self.law is not None and self.sines is not None
+        assert self.law is not None
+        assert self.sines is not None
         up, along = np.zeros_like(theta), np.ones_like(theta)
         for a, share in zip(self.law.shifts, self.sines, strict=True):
             up = up + share * np.sin(a * theta)

@@ -78,7 +78,7 @@ class SeveralStep(MarkedStep):
 
 
 def mean_losses(law: SeveralHits) -> tuple[Mean, Mean]:
-    """E[Z] forward and backward: sums of terms e^u - 1 - u >= 0, for E_P[e^-Z] = E_Q[r] = 1, that is the rest at z = -1.
+    """E[Z] forward and backward: sums of terms e^u - 1 - u >= 0, as E_P[e^-Z] = E_Q[r] = 1: the rest at z = -1.
 
     Beyond the nodes E_P[Z] is at most (top + sigma)/sigma^2 P[y > top], as log r <= y/sigma^2; backward, with
     e^u - 1 - u <= r for u = log r >= 0, the rest is at most P[y > top].

@@ -248,9 +248,9 @@ class _Vertical:
         return 0.0 if row.missing is None else float(row.missing[0](self.c, np.zeros(1))[0])
 
     def _seen_from(self, t: float) -> list[tuple[Real, Real] | None]:
-        """For each row with a density: heights from a little below t on, and from each on the largest log |M(c+it)/M(c)|
-        up to the last (cells as in `numerics.sparse`): where a density is smooth this falls like a Gaussian long before
-        V/t does."""
+        """For each row with a density: heights from a little below t on, and from each on the largest
+        log |M(c+it)/M(c)| up to the last (cells as in `numerics.sparse`): where a density is smooth this falls like a
+        Gaussian long before V/t does."""
         if not self._seen or t < self._seen[0][0]:
             first = t / _BELOW
             members = zip(self.loss.rows, self.loss.count, strict=True)
@@ -314,7 +314,7 @@ class _Vertical:
         return squares
 
     def _smooth_squares(self, row: Table, density: Density, weights: Real, t: Real) -> Real:
-        """The same with a density: a sum over nodes and their error, where that is small; the best there is elsewhere."""
+        """The same with a density: a sum over nodes and their error, where that is small; what there is elsewhere."""
         size, top = self._log_size(row), float(np.abs(row.values).max())
         squares = np.empty(len(t))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

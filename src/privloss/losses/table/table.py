@@ -71,7 +71,8 @@ class Density:
     few: tuple[Few, Few] | None = None  # a few uses by other means
 
     def reversed(self) -> Density:
-        closed, few = (None if pair is None else pair[::-1] for pair in (self.closed, self.few))
+        closed = None if self.closed is None else self.closed[::-1]
+        few = None if self.few is None else self.few[::-1]
         return Density(
             self.nodes, self.error[::-1], self.variation[::-1], self.profile[::-1], self.top[::-1], closed, few
         )
