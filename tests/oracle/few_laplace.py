@@ -1,7 +1,7 @@
 """A second opinion on two and three uses of Laplace noise on a Poisson sample: nested integrals, no transform.
 
-delta_1 is closed; delta_(k+1)(eps) = E[delta_k(eps - V)] over the two atoms of one loss V and its density, integrated by
-Gauss-Legendre rules between all points where delta_k has a corner. Plain doubles; nothing of the package is used.
+delta_1 is closed; delta_(k+1)(eps) = E[delta_k(eps - V)] over the two atoms of one loss V and its density, integrated
+by Gauss-Legendre rules between all points where delta_k has a corner. Plain doubles; nothing of the package is used.
 """
 
 from __future__ import annotations
