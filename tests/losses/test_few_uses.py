@@ -69,14 +69,13 @@ def test_what_lies_beyond_each_height_is_bounded() -> None:
     """The rest of the sum from each height on, against its bound; and the bound is not idle."""
     few = _few(1.0, 0.05, 3, False)
     eps, c = 0.4 * few.count * few.upper.at, 25.0 / few._period
-    line = Remainder.on(few, c, 1e-13)
+    line = Remainder.on(few, c, 1e-15)
     partial = np.cumsum((np.exp(1j * line.t * (line.most - eps)) * line.values).real) * 2 / line.period
     whole = float(Remainder._transform(few, c, np.zeros(1), 0.2)[0][0].real)
-    for k in range(10, len(line.t) // 2, 10):
+    for k in range(50, len(line.t) - 20, 10):
         rest = np.abs(partial[k:] - partial[k]).max()
         bound = float(few.beyond(c, line.t[k : k + 1], whole)[0])
-        assert rest <= bound + 1e-12
-        assert bound < 1e6 * rest + 1e-9
+        assert rest <= bound < 2e4 * rest
 
 
 def test_images_are_known() -> None:
