@@ -65,6 +65,22 @@ def test_closed_bounds_cover_the_majorant(
     assert math.log(step * float(outside.sum()) + 1e-300) + on_nodes <= grid.log_tail[0]
 
 
+@pytest.mark.parametrize("goal", [1e-14, 1e-60])
+@pytest.mark.parametrize("q", [1e-3, 0.01])
+def test_nodes_on_a_lifted_line_weigh_more(q: float, goal: float) -> None:
+    """At large tilts |r|^-(c+2) on the line of the nodes is far more than on the axis: what is left out is so, too."""
+    c, rows = 200.0, Members(np.array([q]), np.ones(1), np.array([200.0]), True)
+    grid = explicit_grid(rows, 2.0, np.log([goal]), True)
+    assert grid is not None
+    start, step, v = float(grid.start[0]), float(grid.step[0]), float(grid.shift[0])
+    on_nodes = 0.5 * v**2 - (c + 2) * math.log(math.cos(0.5 * v))
+    assert on_nodes > 8
+    ends = [start - step * np.arange(1, 2000), start + step * (grid.size - 1) + step * np.arange(1, 2000)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        outside = np.nan_to_num(_majorant(q, 1.0, c, True, np.concatenate(ends)), posinf=0.0)
+    assert math.log(step * float(outside.sum())) + on_nodes <= grid.log_tail[0]
+
+
 @pytest.mark.parametrize(("q", "sigma", "c"), [*ROWS, (0.2, 1.0, 6.0), (0.1, 0.8, 10.0)])
 def test_what_lies_beyond_the_last_node(q: float, sigma: float, c: float) -> None:
     """Nodes as far apart as they may be, and the last where nothing is beyond, or little."""

@@ -268,7 +268,7 @@ def test_what_b_adds_to_rare_classes(name: str) -> None:
         assert np.all(mean >= np.exp(both.strips.log_missed_mean(p, spacings)) * (1 - 1e-9))
         more = -both.least + both.turn
         assert np.all(mean >= more * np.exp(both.strips.log_missed(p, 0.0, spacings)) * (1 - 1e-9))
-    plain_strips = Strips.of(step.rate, step.sigma, step.windows, [(j, *step.span(j)) for j in range(1, step.last + 1)])
+    plain_strips = Strips.of(step.law, step.windows, [(j, *step.span(j)) for j in range(1, step.last + 1)])
     way_up = np.log(np.exp(plain_strips.low_weight) * (1 + 0.8 * plain_strips.theta * step.sigma))
     assert np.all(both.strips.low_weight >= way_up - 1e-9)
 

@@ -16,7 +16,7 @@ import sys
 from multiprocessing import Pool
 from pathlib import Path
 
-from tests.oracle.summed_losses import delta_other, epsilon, highest
+from tests.oracle.summed_losses import Pair, delta_other, epsilon, highest
 
 SEED = 20261116
 COUNT = 330
@@ -38,13 +38,13 @@ def draw(rng: random.Random) -> Setting:
 
 def solve(setting: Setting) -> dict[str, float] | None:
     sigma, q, steps, delta = setting
-    if highest(q, sigma, steps, delta) < 1e-3:
+    if highest(Pair(q, sigma), steps, delta) < 1e-3:
         return None
-    first = epsilon(q, sigma, steps, delta, 0.01 if steps >= 40 else steps)
+    first = epsilon(Pair(q, sigma), steps, delta, 0.01 if steps >= 40 else steps)
     if not 1e-3 < first < 50:
         return None
-    second = epsilon(q, sigma, steps, delta, 0.001 if steps >= 300 else steps, 0.73)
-    if steps >= 40 and delta_other(q, sigma, steps, first, delta) > delta:
+    second = epsilon(Pair(q, sigma), steps, delta, 0.001 if steps >= 300 else steps, 0.73)
+    if steps >= 40 and delta_other(Pair(q, sigma), steps, first, delta) > delta:
         raise ValueError(f"{setting}: the other direction is larger")
     trust = float(f"{max(3 * abs(second / first - 1), 2e-13):.1e}")
     return {"sigma": sigma, "q": q, "steps": steps, "delta": delta, "epsilon": first, "trust": trust}

@@ -160,6 +160,10 @@ class Pair:
             brentq(lambda y: self.log_above(y) - log_chance, -10 * self.sigma, 1 + 60 * self.sigma, xtol=1e-14)
         )
 
+    def outcome(self, levels: Real) -> Real:
+        """Where the losses are `levels`."""
+        return self.sigma**2 * np.log(np.expm1(levels) / self.q + 1) + 0.5
+
     def masses(self, below: float, fastest: float) -> tuple[Real, Real]:
         """Losses and weights of a rule over the outcomes below `below` that follows exp(i t l) up to t = fastest."""
         s = self.sigma
@@ -170,8 +174,7 @@ class Pair:
         for a, b in pairwise(edges):
             count = max(1, math.ceil(turns(a, b)))
             levels = np.linspace(float(self.loss(a)), float(self.loss(b)), count + 1)[1:-1]
-            inner = s * s * np.log(np.expm1(levels) / self.q + 1) + 0.5
-            fine += [y for y in inner if fine[-1] < y < b] + [b]
+            fine += [y for y in self.outcome(levels) if fine[-1] < y < b] + [b]
         grid = np.array(fine)
         half, middle = np.diff(grid) / 2, (grid[1:] + grid[:-1]) / 2
         y = (middle[:, None] + half[:, None] * RULE[0]).ravel()
@@ -296,9 +299,9 @@ class Oracle:
     """delta(eps) of `steps` steps for eps up to `top`; `delta`, about its value, says what is negligible."""
 
     def __init__(
-        self, q: float, sigma: float, steps: int, top: float, delta: float, mass: float = 0.01, panel: float = 1.0
+        self, pair: Pair, steps: int, top: float, delta: float, mass: float = 0.01, panel: float = 1.0
     ) -> None:
-        self.pair, self.steps, self.top = Pair(q, sigma), steps, top
+        self.pair, self.steps, self.top = pair, steps, top
         self.log_delta, self.panel = math.log(delta), panel
         self.squares = mass >= steps
         if self.squares:
@@ -488,12 +491,11 @@ class Oracle:
         return total
 
 
-def delta_other(q: float, sigma: float, steps: int, eps: float, enough: float = 1e-300) -> float:
+def delta_other(pair: Pair, steps: int, eps: float, enough: float = 1e-300) -> float:
     """delta(eps) of Q against P, which is exp(eps) E[(exp(-eps - L) - 1)_+]; or `enough` if that is surely more."""
-    pair = Pair(q, sigma)
     if eps >= -steps * pair.least:
         return 0.0
-    whole = Small(pair, 1 + 14 * sigma, np.array([steps]))
+    whole = Small(pair, 1 + 14 * pair.sigma, np.array([steps]))
     c = whole.saddle(steps, -eps, False)[0]
     bound = steps * whole.log_mgf(c) + c * eps + eps - (-1 - c) * math.log1p(1 / (-1 - c)) - math.log(-c)
     if bound < math.log(enough):  # (e^a - 1)_+ <= e^(-c a) (-1-c)^(-1-c) / (-c)^(-c)
@@ -501,18 +503,18 @@ def delta_other(q: float, sigma: float, steps: int, eps: float, enough: float = 
     return math.exp(min(eps + float(whole.line(np.array([-eps]), False)[0, 0]), 0.0))
 
 
-def highest(q: float, sigma: float, steps: int, delta: float) -> float:
+def highest(pair: Pair, steps: int, delta: float) -> float:
     """An epsilon that is surely enough (Chernoff's bound)."""
-    loss, mass = Pair(q, sigma).masses(1 + 40 * sigma, 0.0)
+    loss, mass = pair.masses(1 + 40 * pair.sigma, 0.0)
     log_mass = np.log(np.maximum(mass, 1e-300))
     orders = np.exp(np.linspace(-3, 10, 200))
     return min(float((steps * logsumexp(log_mass + c * loss) - math.log(delta)) / c) for c in orders)
 
 
-def epsilon(q: float, sigma: float, steps: int, delta: float, mass: float = 0.01, panel: float = 1.0) -> float:
+def epsilon(pair: Pair, steps: int, delta: float, mass: float = 0.01, panel: float = 1.0) -> float:
     """The eps with delta(eps) = delta, P against Q; 0 if there is none above a ten-thousandth of Chernoff's bound."""
-    top = highest(q, sigma, steps, delta)
-    oracle = Oracle(q, sigma, steps, top, delta, mass, panel)
+    top = highest(pair, steps, delta)
+    oracle = Oracle(pair, steps, top, delta, mass, panel)
     if oracle.delta(top / 1e4) <= delta:
         return 0.0
     return float(brentq(lambda x: math.log(oracle.delta(x) / delta), top / 1e4, top, xtol=1e-300, rtol=1e-14))

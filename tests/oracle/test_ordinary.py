@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 import privloss as pl
 from tests.oracle import make_ordinary
-from tests.oracle.summed_losses import Oracle, delta_other, epsilon
+from tests.oracle.summed_losses import Oracle, Pair, delta_other, epsilon
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "ordinary.json").read_text())["cases"]
 ASKED = CASES if os.environ.get("PRIVLOSS_ALL_ORDINARY") else CASES[::5]
@@ -59,17 +59,17 @@ def test_one_step_has_a_closed_form() -> None:
         y = sigma**2 * math.log((math.exp(eps) - 1 + q) / q) + 0.5  # where the likelihood ratio is e^eps
         plain, hit = float(ndtr(-y / sigma)), float(ndtr((1 - y) / sigma))
         delta = (1 - q) * plain + q * hit - math.exp(eps) * plain
-        assert Oracle(q, sigma, 1, eps, delta, 1).delta(eps) == pytest.approx(delta, rel=1e-11)
+        assert Oracle(Pair(q, sigma), 1, eps, delta, 1).delta(eps) == pytest.approx(delta, rel=1e-11)
 
 
 def test_the_other_direction_is_the_same_curve_at_negative_eps() -> None:
     q, sigma, steps, eps = 0.1, 1.0, 30, 0.3
-    mirrored = Oracle(q, sigma, steps, eps, 0.1, steps).delta(-eps)
+    mirrored = Oracle(Pair(q, sigma), steps, eps, 0.1, steps).delta(-eps)
     expected = math.exp(eps) * (mirrored - 1) + 1
-    assert delta_other(q, sigma, steps, eps) == pytest.approx(expected, rel=1e-10)
+    assert delta_other(Pair(q, sigma), steps, eps) == pytest.approx(expected, rel=1e-10)
 
 
 def test_both_methods_agree() -> None:
     for q, sigma, steps, delta in [(0.1, 2.0, 60, 1e-10), (1e-5, 0.6, 400, 1e-6)]:
-        values = [epsilon(q, sigma, steps, delta, mass) for mass in (0.01, 0.03, steps)]
+        values = [epsilon(Pair(q, sigma), steps, delta, mass) for mass in (0.01, 0.03, steps)]
         assert np.ptp(values) < 1e-12 * values[0]

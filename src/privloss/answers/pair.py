@@ -13,6 +13,7 @@ from privloss.answers import moments
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, largest
 from privloss.numerics.contour.many import Mirrored
+from privloss.numerics.contour.reading import Reading, solved
 from privloss.numerics.contour.solve import (
     DeltaRead,
     Solved,
@@ -200,10 +201,33 @@ def _closed_epsilon(
     def bounds(eps: float) -> tuple[float, float]:
         return loss.hockey_stick(eps) or (-math.inf, 0.0)
 
+    if start is None and rough == 0:
+        try:
+            reading = loss.closed_reading(level[0])
+            found = None if reading is None else _solved_on(reading, level, loss.largest)
+        except (TooExpensive, OverflowError):
+            return Bound(0.0, max(loss.largest, 0.0), CLOSED)
+        if found is not None:
+            return found
     if start is None:
         start = _near(loss, level)
     lower, upper = decreasing_root(bounds, level, start, rough)
     return Bound(min(lower, upper), min(upper, max(loss.largest, 0.0)), CLOSED)
+
+
+def _solved_on(reading: Reading, level: tuple[float, float], largest: float) -> Bound | None:
+    """From a closed form drawn for about that eps; so close to the largest loss that secants do not find it, by
+    bisection. None where an end is not found."""
+    lower, upper, _ = solved(reading, level)
+    if not upper - lower < _GOOD * upper:
+
+        def bounds(eps: float) -> tuple[float, float]:
+            ends = reading.log_bounds(np.array([eps]))
+            return float(ends[0][0]), float(ends[1][0])
+
+        low, high = decreasing_root(bounds, level, min(upper, largest))
+        lower, upper = max(lower, low), min(upper, high)
+    return Bound(lower, min(upper, largest), CLOSED) if 0 < lower <= upper < math.inf else None
 
 
 def finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None:

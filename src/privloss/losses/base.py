@@ -26,6 +26,7 @@ from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
 if TYPE_CHECKING:
     from privloss.losses.table.lattice import Steps
     from privloss.losses.table.table import Table
+    from privloss.numerics.contour.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,10 @@ class PrivacyLoss(ABC):
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """log of lower and upper bounds on delta(eps) - delta_inf where a closed form exists, else None."""
+        return None
+
+    def closed_reading(self, log_delta: float) -> Reading | None:
+        """A closed form drawn for the eps that belongs to delta, where it is quicker than any other eps."""
         return None
 
     @property

@@ -17,6 +17,7 @@ from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES,
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
+from privloss.numerics.contour.reading import Reading
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, Vertical
 from privloss.numerics.floats import UNIT, Real, lowered, raised
 
@@ -185,6 +186,9 @@ class ComposedLoss(PrivacyLoss):
             return None
         many = all(row.missing is None for row, _ in rows) and self.lattice is not None
         return whole(rows) if outcomes(rows) <= (FEW_OUTCOMES if many else MOST_OUTCOMES) else None
+
+    def closed_reading(self, log_delta: float) -> Reading | None:
+        return self.parts[0].closed_reading(log_delta) if len(self.parts) == 1 else None
 
     def mean_bounds(self) -> tuple[float, float]:
         each = [p.mean_bounds() for p in self.parts]

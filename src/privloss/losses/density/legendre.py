@@ -17,6 +17,7 @@ import numpy as np
 from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real
 
 NODES = 24
+_RULE = np.polynomial.legendre.leggauss(NODES)
 _MOST_NODES = 20_000  # of a finer rule
 _MOST_FINE = 3_000_000  # nodes times heights: the lowest heights matter most
 _HEIGHTS = (1.0, 0.5, 0.2, 0.08, 0.03, 0.01, 3e-3, 1e-3)
@@ -28,7 +29,7 @@ def panels(low: float, high: float, width: float) -> tuple[Real, Real, float]:
     count = max(1, math.ceil((high - low) / width))
     half = 0.5 * (high - low) / count
     centres = low + half * (2 * np.arange(count) + 1)
-    x, w = np.polynomial.legendre.leggauss(NODES)
+    x, w = _RULE
     return (centres[:, None] + half * x).ravel(), np.tile(half * w, count), half
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from privloss.losses.density.by_parts import Powers
+from privloss.losses.density.few_uses import TERMS, End, FewUses
 from privloss.losses.density.legendre import NODES, FineRule, error, panels
 from privloss.losses.density.profile import sampled_hockey_stick
 from privloss.losses.table.table import Density, Profile, Table
-from privloss.numerics.floats import SMALLEST, Complex, Real
+from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real
 from privloss.numerics.stable import exp_or_inf, log_sampled
 
 
@@ -92,7 +93,8 @@ class SampledExponentials:
         least = -math.inf if self.revealed else self.low
         ends = float(self._loss(self.top)), -float(self._loss(least))
         variations, closed = (self._variation, self._variation_back), (self._closed, self._closed_back)
-        return Density(nodes, errors, variations, (self._profile, self._profile_back), ends, closed)
+        few = (partial(self._few, False), partial(self._few, True)) if self._has_both_atoms else None
+        return Density(nodes, errors, variations, (self._profile, self._profile_back), ends, closed, few)
 
     # -- one use -------------------------------------------------------------------------------------------------------
 
@@ -160,3 +162,48 @@ class SampledExponentials:
 
     def _closed_back(self, c: float, t: Real) -> tuple[Complex, Real]:
         return self._fine_back.refine(c, t, *self._powers.integral(1 - c, -1, t))
+
+    # -- a few uses ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_both_atoms(self) -> bool:
+        """One atom at each end of the density, and nothing else."""
+        return self.revealed == 0 and [v for v, _ in self.atoms] == [self.top, self.low]
+
+    def _few(self, back: bool, count: int) -> FewUses:
+        """P against Q, or Q against P, where a loss is -v, and its m-th derivative (-1)^m times that by v."""
+        sign, b = (-1.0, 1.0) if back else (1.0, 2.0)
+        ends = []
+        for z, mass in (self.atoms[0], self.atoms[1]):
+            v = float(self._loss(z))
+            values, moduli = self._powers.derivatives(b, z, TERMS - 1)
+            outward = sign if z == self.top else -sign  # upwards, a jump counts as it is; downwards, reversed
+            turned = np.where(back, 1.0, (-1.0) ** np.arange(TERMS))
+            units = 64 + 8 * (abs(1.5 * z) + abs(self._constant) + b * (abs(v) + 1))
+            wrong = UNIT * units * (np.arange(TERMS) + 1) * moduli
+            atom = mass if back else mass * math.exp(v)
+            ends.append(End(sign * v, atom, outward * turned * values, wrong))
+        size, upper = self._size_back if back else self._size, ends[1 if back else 0].at
+        return FewUses(
+            upper=ends[1 if back else 0],
+            lower=ends[0 if back else 1],
+            count=count,
+            low=self.low,
+            high=self.top,
+            log_mass=lambda z: self._log_under(b - 1, z),
+            loss=lambda z: sign * self._loss(z),
+            bound=lambda c, t, height, overhang: size(c, t, height, overhang) - c * upper,
+            rest=lambda c: self._rest(back, c, upper),
+            rate=math.exp(self.top + math.log(self.rate) - float(self._loss(self.top))),
+            length=float(self._loss(self.low)) - math.log1p(-self.rate),
+            slack=self._slack + 64,
+        )
+
+    def _rest(self, back: bool, c: float, upper: float) -> float:
+        """The integral of |p^(J)| e^(c (x - upper)): every term is largest at one of the ends (`by_parts.py`)."""
+        found = []
+        for z in (self.low, self.top):
+            moduli = self._powers.derivatives(1.0 if back else 2.0, z, TERMS)[1]
+            found.append(math.log(float(moduli[-1])) + c * ((-1 if back else 1) * float(self._loss(z)) - upper))
+        width = float(self._loss(self.top)) - float(self._loss(self.low))
+        return exp_or_inf(float(np.logaddexp(found[0], found[1])) + math.log(width) + 1e-9)

@@ -18,9 +18,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from privloss.losses.mixture.grid import Members, quick_range
+from privloss.losses.mixture.law import Law, OneHit
 from privloss.losses.mixture.strip import Strips
 from privloss.losses.mixture.sums import Mean
 from privloss.losses.mixture.tail import Decay
@@ -109,6 +109,10 @@ class MarkedStep:
         return self.windows.count
 
     @property
+    def law(self) -> Law:
+        return OneHit(self.rate, self.sigma)
+
+    @property
     def one_sided(self) -> bool:
         """Whether losses are large in one direction only."""
         return True
@@ -127,12 +131,12 @@ class MarkedStep:
 
     @cached_property
     def bulk_strip(self) -> Strips:
-        return Strips.of(self.rate, self.sigma, self.windows, [(0, *self.span(0))])
+        return Strips.of(self.law, self.windows, [(0, *self.span(0))])
 
     @cached_property
     def rare_strips(self) -> Strips:
         """Class j is entry j - 1."""
-        return Strips.of(self.rate, self.sigma, self.windows, [(j, *self.span(j)) for j in range(1, self.last + 1)])
+        return Strips.of(self.law, self.windows, [(j, *self.span(j)) for j in range(1, self.last + 1)])
 
     @cached_property
     def nodes(self) -> list[Nodes]:
@@ -189,18 +193,15 @@ class MarkedStep:
         if not 0 < size <= _MOST_NODES:
             raise TooExpensive(f"{size} quadrature nodes")
         y = high - spacing * (np.arange(size) + 0.5)
-        rows = Members(np.array([self.rate]), np.array([self.sigma]), np.zeros(1), False)
-        log_r = rows.log_ratio(y[None, :])[2][0]
+        log_r = self.law.log_ratio(y)
         squared = (y / self.sigma) ** 2
         log_mass = self.windows.log_weights(j, y) - 0.5 * squared + (math.log(spacing / self.sigma) - _LOG_SQRT_2PI)
-        hit = -np.expm1(-log_r) + self.rate * np.exp(-log_r)  # p = 1 - (1-q)/r
-        drift = 4 * np.abs(hit) * (np.abs(y) + 1.0) / self.sigma**2 + 4 * np.abs(log_r)
+        drift = self.law.drift(y, log_r)
         return Nodes(spacing, log_mass, log_r, 32 + 3 * squared + self.windows.slack(j, y), drift)
 
     def log_beyond(self, power: float) -> float:
-        """log of a bound on E_Q[r^power; y > top] for power <= 1 (r >= 1 there, so r^power <= r or 1)."""
-        none, one = float(log_ndtr(-self.top / self.sigma)), float(log_ndtr((1 - self.top) / self.sigma))
-        return (float(np.logaddexp(none, math.log(self.rate) + one)) if power > 0 else none) + 1e-9
+        """log of a bound on E_Q[r^power; y > top] for power <= 1."""
+        return self.law.log_beyond(self.top, power)
 
     def bulk_decay(self, c: float, backward: bool) -> BulkDecay:
         rows = Members(np.array([self.rate]), np.array([self.sigma]), np.array([c]), backward)
@@ -264,8 +265,8 @@ class MarkedLine:
         if len(t) > 1 and not np.all(light):
             heavy = ~light
             weight = weights[heavy]
-            turned, error = _turned(log_weight[heavy], z[heavy], slack[heavy], nodes.drift[heavy], self.c, t)
-            rest = rest + (turned - weight.sum() - point * (weight @ z[heavy]))
+            grown, error = turned(log_weight[heavy], z[heavy], slack[heavy], nodes.drift[heavy], self.c, t)
+            rest = rest + (grown - weight.sum() - point * (weight @ z[heavy]))
             flat = UNIT * float(weight @ (slack[heavy] + _PAIRWISE))
             slope = UNIT * float(weight @ (np.abs(z[heavy]) * (slack[heavy] + len(weight)) + nodes.drift[heavy]))
             rounding = rounding + error + flat + size * slope
@@ -304,7 +305,7 @@ class MarkedLine:
 
     def _summed(self, nodes: Nodes, missed: float) -> Sums:
         z, log_weight, slack = _turned_to(nodes, self.backward)
-        value, error = _turned(log_weight, z, slack, nodes.drift, self.c, self.t)
+        value, error = turned(log_weight, z, slack, nodes.drift, self.c, self.t)
         return Sums(value, error + missed)
 
 
@@ -341,7 +342,7 @@ def _light(weight: Real, z: Real, slack: Real, drift: Real, point: Complex, size
     return value * point * point, UNIT * error
 
 
-def _turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Real) -> tuple[Complex, Real]:
+def turned(log_weight: Real, z: Real, slack: Real, drift: Real, c: float, t: Real) -> tuple[Complex, Real]:
     """The sum of weight e^((c+it)Z) as a product of two small tables, and its rounding."""
     exponent = log_weight + c * z
     with np.errstate(over="ignore"):  # beyond the range of doubles: nothing is known

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr, ndtri_exp
+from scipy.special import ndtri_exp
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.mixture.largest import Side
 from privloss.losses.mixture.marked import MarkedStep
-from privloss.losses.mixture.rough import rough_epsilon, rough_profile
+from privloss.losses.mixture.rough import Kind, rough_epsilon, rough_profile
 from privloss.losses.mixture.sums import Mean
 from privloss.losses.mixture.windows import at_losses
 from privloss.numerics.floats import Real
@@ -23,7 +24,7 @@ _LOWEST = 1 / 12  # the first window, in units of eps, unless the bulk reaches f
 _BULK = 2.0  # standard deviations of the bulk below which there is no window
 _DECISIVE = 1e60  # weight in K of losses above eps from which on a single line is not even tried
 _USUAL = 1.0  # times that a loss is expected, below which it does not belong to the bulk
-_LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes may have
+LEFT = math.log(1e-14)  # share of delta that outcomes beyond the last nodes may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class RareLosses:
         if self.flipped:
             return math.nan
         delta = math.exp(max(log_delta, -700.0))
-        return rough_epsilon(self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, delta)
+        return rough_epsilon(self._kinds, self.rest, delta)
 
     def rough_log_delta(self, eps: float) -> float:
         """About log delta(eps), or what the grid can tell of it."""
@@ -50,9 +51,7 @@ class RareLosses:
             mean, spread = float(self.counts @ self.means[1].value), max(self._bulk(eps), 1e-300)
             return -0.5 * ((eps - mean) / spread) ** 2 - 3.0
         with np.errstate(all="ignore"):
-            grid, profile = rough_profile(
-                self.rates, self.sigmas, self.counts, self.means[0].value, self.rest, 0.0, eps
-            )
+            grid, profile = rough_profile(self._kinds, self.rest, 0.0, eps)
         return float(np.interp(eps, grid, np.log(profile)))
 
     def sides(self, eps: float, log_delta: float) -> tuple[Side, Side]:
@@ -61,7 +60,7 @@ class RareLosses:
         steps = []
         for i, (rate, sigma, count) in enumerate(zip(self.rates, self.sigmas, self.counts, strict=True)):
             windows = at_losses(float(rate), float(sigma), levels)
-            log_p = log_delta + _LEFT - math.log(count * len(self.rates)) - math.log(2.0)
+            log_p = log_delta + LEFT - math.log(count * len(self.rates)) - math.log(2.0)
             hit = min(log_p - math.log(rate), -1e-3)
             top = max(
                 -sigma * ndtri_exp(min(log_p, -1.0)),
@@ -76,22 +75,12 @@ class RareLosses:
         return Side(kinds, self.counts, self.rest, there, levels), Side(kinds, self.counts, back, not there, levels)
 
     def levels(self, eps: float) -> Real:
-        """Losses at the centres of the windows, from the bulk to well above eps."""
-        bulk = self._bulk(eps)
-        lowest = max(_BULK * bulk, _LOWEST * eps)
-        top = max(_TOP * eps, 2 * _RATIO * lowest, 2.5 * (eps + 9 * bulk))
-        count = max(int(math.log(top / lowest) / math.log(_RATIO)), 1)
-        return np.asarray(top * _RATIO ** np.arange(-count, 1.0))
+        """Losses at the centres of the windows."""
+        return levels_around(eps, self._bulk(eps))
 
     def _bulk(self, eps: float) -> float:
-        """The standard deviation of all losses; those above eps count as eps, and of each kind those that are not even
-        expected once in a while as the largest that is."""
-        total = 0.0 if self.rest is None else max(self.rest.moments(0.0)[2], 0.0)
-        for (z, weight), count in zip(self._coarse, self.counts, strict=True):
-            expected = count * np.cumsum(weight[::-1])[::-1]
-            usual = float(z[int(np.argmax(expected < _USUAL))]) if expected[-1] < _USUAL else eps
-            total += count * float(weight @ np.minimum(z, min(max(usual, 0.0), eps)) ** 2)
-        return math.sqrt(total)
+        rest = 0.0 if self.rest is None else max(self.rest.moments(0.0)[2], 0.0)
+        return bulk_spread(self._coarse, self.counts, rest, eps)
 
     def decisive(self, eps: float, log_delta: float) -> bool:
         """At about the tilt of a sum of normal shape, do losses above eps weigh in K?"""
@@ -108,13 +97,28 @@ class RareLosses:
     @cached_property
     def _coarse(self) -> list[tuple[Real, Real]]:
         """Losses and their probabilities on a coarse grid of outcomes."""
-        found = []
-        for rate, sigma in zip(self.rates, self.sigmas, strict=True):
-            y = _UNIT * sigma + np.maximum(_UNIT, 0.0) / 12.0
-            edges = np.concatenate([y[:1], 0.5 * (y[1:] + y[:-1]), y[-1:]])
-            above = (1 - rate) * ndtr(-edges / sigma) + rate * ndtr((1 - edges) / sigma)
-            found.append((np.log1p(rate * np.expm1(np.minimum((y - 0.5) / sigma**2, 600.0))), -np.diff(above)))
-        return found
+        return [kind.coarse() for kind in self._kinds]
+
+    @cached_property
+    def _kinds(self) -> list[Kind]:
+        rows = zip(self.rates.tolist(), self.sigmas.tolist(), self.counts, self.means[0].value, strict=True)
+        return [Kind.one_hit(rate, sigma, float(count), float(mean)) for rate, sigma, count, mean in rows]
 
 
-_UNIT = np.linspace(-9.0, 12.0, 400)
+def levels_around(eps: float, bulk: float) -> Real:
+    """From the bulk, of that standard deviation, to well above eps."""
+    lowest = max(_BULK * bulk, _LOWEST * eps)
+    top = max(_TOP * eps, 2 * _RATIO * lowest, 2.5 * (eps + 9 * bulk))
+    count = max(int(math.log(top / lowest) / math.log(_RATIO)), 1)
+    return np.asarray(top * _RATIO ** np.arange(-count, 1.0))
+
+
+def bulk_spread(coarse: Sequence[tuple[Real, Real]], counts: Real, rest: float, eps: float) -> float:
+    """The standard deviation of all losses, `rest` the variance of other kinds; losses above eps count as eps, and of
+    each kind those that are not even expected once in a while as the largest that is."""
+    total = rest
+    for (z, weight), count in zip(coarse, counts, strict=True):
+        expected = count * np.cumsum(weight[::-1])[::-1]
+        usual = float(z[int(np.argmax(expected < _USUAL))]) if expected[-1] < _USUAL else eps
+        total += count * float(weight @ np.minimum(z, min(max(usual, 0.0), eps)) ** 2)
+    return math.sqrt(total)

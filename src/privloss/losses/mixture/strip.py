@@ -1,9 +1,9 @@
 """Marked outcomes on lines Im y = v off the real axis: what quadrature nodes miss, and how fast transforms fall.
 
-Notation of `windows.py`; phi is the density of Q = N(0, sigma^2), r = 1 - q + q e^s the likelihood ratio, and
+Notation of `windows.py`; phi is the density of Q = N(0, sigma^2), r the likelihood ratio of a `Law`, and
 f = phi r^a w_j e^(+-it log r) with a real power a the integrand of M_j. For theta = v/sigma^2 <= pi/2 we have
 |phi(y+iv)| = phi e^(v^2/2sigma^2); |r(y+iv)| and arg r(y+iv) rise with y, |r(y+iv)| falls with v from r(y) on, and
-0 <= arg r(y+iv) <= min(1, q e^s/(1-q)) theta. Windows as in `Windows.log_bound`. Every factor is taken at the worse end
+0 <= arg r(y+iv) <= odds theta (`law.py`). Windows as in `Windows.log_bound`. Every factor is taken at the worse end
 of its cell; any angle is sound, and several are tried.
 
 *Nodes* e_j - (k + 1/2) h integrate f over y <= e_j. The error is at most
@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr
 
-from privloss.losses.mixture.sums import complex_log_ratio
+from privloss.losses.mixture.law import Law
 from privloss.losses.mixture.windows import Windows
 from privloss.numerics.floats import Real
 from privloss.numerics.stable import log_sum_exp
@@ -51,16 +51,18 @@ class Strips:
     end_weight: Real  # |phi w_j| at the end e_j, up to Im y = v
     end_growth: Real  # what of that is e^(growth of phi and of its own window), at most linear in Im y
     end_loss: Real  # log r(e_j)
-    end_odds: Real  # min(1, q e^s/(1-q)) at e_j
+    end_odds: Real  # of the law, at e_j
     low_weight: Real  # integral of |phi w_j| below the cells
     low_loss: Real  # log r at the first edge, on the axis, where it is largest
-    least_loss: float  # log(1 - q)
+    least_loss: float  # log of the infimum of r
 
     @classmethod
-    def of(cls, rate: float, sigma: float, windows: Windows, spans: Sequence[tuple[int, float, float]]) -> Strips:
+    def of(
+        cls, law: Law, windows: Windows, spans: Sequence[tuple[int, float, float]], angles: Real | None = None
+    ) -> Strips:
         """Classes (j, low, high): either the bulk, or only rare ones."""
-        bulk = spans[0][0] == 0
-        theta = (BULK_ANGLES if bulk else RARE_ANGLES)[None]
+        bulk, sigma = spans[0][0] == 0, law.sigma
+        theta = ((BULK_ANGLES if bulk else RARE_ANGLES) if angles is None else angles)[None]
         unit = np.linspace(0.0, 1.0, (_BULK_CELLS if bulk else _RARE_CELLS) + 1)
         low, high = (np.array([span[i] for span in spans])[:, None, None] for i in (1, 2))
         edges = low + (high - low) * unit
@@ -73,9 +75,7 @@ class Strips:
         )
         at_end = np.array([windows.log_bound(j, np.array([b]), np.array([b]), lift[0]) for j, _, b in spans])
         below = np.array([windows.log_bound(j, np.array([-np.inf]), np.array([a]), lift[0]) for j, a, _ in spans])
-        s = (edges - 0.5) / sigma**2
-        log_r = complex_log_ratio(np.array([[[rate]]]), s, theta)
-        s_end = (high - 0.5) / sigma**2
+        log_r = law.turned(edges, theta)
         own = np.array([windows.end_growth(j, b, lift[0]) for j, _, b in spans])
         return cls(
             sigma=sigma,
@@ -85,11 +85,11 @@ class Strips:
             arg=log_r.imag,
             end_weight=scale - 0.5 * (high / sigma) ** 2 + at_end,
             end_growth=0.5 * theta * lift + own,
-            end_loss=np.logaddexp(math.log1p(-rate), math.log(rate) + s_end) + _SAFETY,
-            end_odds=np.exp(np.minimum(s_end + math.log(rate) - math.log1p(-rate), 0.0)),
+            end_loss=law.log_ratio(high) + _SAFETY,
+            end_odds=law.odds(high),
             low_weight=log_ndtr(low / sigma) + 0.5 * theta * lift + below,
-            low_loss=complex_log_ratio(np.array([[[rate]]]), s[:, :, :1], np.zeros(1)).real,
-            least_loss=math.log1p(-rate),
+            low_loss=law.log_ratio(low),
+            least_loss=law.log_least,
         )
 
     def log_missed(self, power: float, t: float, spacing: Real) -> Real:

@@ -19,6 +19,7 @@ mass >= D sqrt(rho1 rho2) e^(-up D^2/8) and mass <= D (rho1 + rho2)/2 e^(down D^
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,75 @@ class _Marked:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """A likelihood ratio at the edges of cells; arrays (rows, edges), or (rows, cells) for what holds on a cell."""
+
+    s: Real  # along which curves rise
+    log_r: Real
+    p: Real  # sigma^2 (log r)'
+    least: Real  # on each cell, of sigma^4 (log r)''
+    most: Real
+    odds: Real  # p at s = 0, about
+
+
+def cell_edges(low: Real, high: Real, sigma: Real) -> Real:
+    """So fine that log r hardly bends on a cell; arrays (rows, 1)."""
+    wish = float(np.max((high - low) / (0.22 * sigma**2)))
+    cells = int(min(max(wish, 96), 640)) if len(low) <= 32 else 96
+    return np.asarray(low + (high - low) * np.linspace(0.0, 1.0, cells + 1))
+
+
+def decay_fields(
+    y: Real, sigma: Real, power: Real, shape: Shape, trimmed: bool, windows: Windows | None
+) -> dict[str, Any]:
+    """The fields of `Decay` from what is known at the edges y of its cells."""
+    low, high, s, p = y[:, :1], y[:, -1:], shape.s, shape.p
+    log_rho = -0.5 * (y / sigma) ** 2 + power * shape.log_r
+    top = log_rho.max(axis=1, keepdims=True)
+    rho = np.exp(log_rho - top)
+    width = (high - low) / (y.shape[1] - 1)
+    backward = bool(power[0, 0] <= 0)
+    curve = power * shape.most / sigma**4
+    up = np.maximum(curve - 1 / sigma**2, 0.0)  # largest possible (log rho)''
+    down = 1 / sigma**2 + np.maximum(-curve, 0.0)  # largest possible -(log rho)''
+    mass_low = width * np.sqrt(rho[:, :-1] * rho[:, 1:]) * np.exp(-up * width**2 / 8)
+    whole_up = width * 0.5 * (rho[:, :-1] + rho[:, 1:]) * np.exp(np.minimum(down * width**2 / 8, 700.0))
+    mass_up = whole_up
+    # beyond the last cell (log rho)' <= -(y - peak)/sigma^2, so the rest is below rho sigma^2 / (y - peak)
+    peak = np.maximum(power, 0.0)
+    right_up = np.where(high > peak + sigma, rho[:, -1:] * sigma**2 / np.maximum(high - peak, sigma), np.inf)
+    last_rho = np.zeros_like(right_up)
+    marked = None
+    if trimmed:
+        right_up, last_rho = last_rho, rho[:, -1:]
+    if windows is not None:  # the bulk of marked outcomes ends at `high`
+        right_up, last_rho = np.zeros_like(right_up), rho[:, -1:]
+        gone = windows.left_out(y[0])
+        mass_up = mass_up * (1 - gone[:-1])
+        marked = _Marked.on(windows, y[0], gone)
+    # before the first cell (log rho)' >= (|y| - c p)/sigma^2, or |y|/sigma^2 for P against Q
+    room = -low + np.minimum(power, 0.0) * p[:, :1]
+    left_up = np.where(room > sigma, rho[:, :1] * sigma**2 / np.maximum(room, sigma), np.inf)
+    return {
+        "power": power[:, :, None],
+        "sigma": sigma[:, :, None],
+        "odds": shape.odds[:, :, None],
+        "log_unit": top - np.log(sigma * np.sqrt(2 * np.pi)),
+        "total_up": padded_up(mass_up.sum(axis=1, keepdims=True) + left_up + right_up, _SAFETY),
+        "mass_low": mass_low,
+        "mass_up": whole_up,
+        "left_up": left_up,
+        "right_up": right_up,
+        "last_rho": last_rho,
+        "fade": np.exp(np.minimum(np.maximum(-s, -690.0), 690.0))[:, None, :],
+        "p": p[:, None, :],
+        "spread": (shape.most if backward else shape.least)[:, None, :],
+        "mean_p": ((mass_low * p[:, :-1]).sum(axis=1) / mass_low.sum(axis=1))[:, None, None],
+        "marked": marked,
+    }
+
+
+@dataclass(frozen=True)
 class Decay:
     """Everything about one vertical line that does not depend on the height; arrays (rows, cells) or (rows, edges)."""
 
@@ -67,6 +137,7 @@ class Decay:
     spread: Real  # p(1-p), at the place in the cell that makes ratio^power largest
     mean_p: Real
     marked: _Marked | None = None
+    steep: float = 1.0  # of the curves: theta = theta_max / (1 + e^(s0 - s)) with ds/dy = steep / sigma^2
 
     @classmethod
     def on(cls, rows: Members, low: Real, high: Real, windows: Windows | None = None) -> Decay:
@@ -78,57 +149,14 @@ class Decay:
     def _on(cls, rows: Members, low: Real, high: Real, windows: Windows | None) -> Decay:
         q, sigma, c = rows.q[:, None], rows.sigma[:, None], rows.c[:, None]
         low, high = low[:, None], (high if rows.trim is None else rows.trim)[:, None]
-        wish = float(np.max((high - low) / (0.22 * sigma**2)))
-        cells = int(min(max(wish, 96), 640)) if len(rows.q) <= 32 else 96
-        y = low + (high - low) * np.linspace(0.0, 1.0, cells + 1)
+        y = cell_edges(low, high, sigma)
         s, _, log_r = rows.log_ratio(y)
-        power = -c if rows.flipped else c + 1
-        log_rho = -0.5 * (y / sigma) ** 2 + power * log_r
-        top = log_rho.max(axis=1, keepdims=True)
-        rho = np.exp(log_rho - top)
-        width = (high - low) / cells
         p = np.exp(np.minimum(s + np.log(q) - log_r, 0.0))  # (log r)'' = p(1-p)/sigma^4
         ends = (p * (1 - p))[:, :-1], (p * (1 - p))[:, 1:]
-        least = np.minimum(*ends)
         most = np.where((p[:, :-1] < 0.5) & (p[:, 1:] > 0.5), 0.25, np.maximum(*ends))
-        curve = power * most / sigma**4
-        up = np.maximum(curve - 1 / sigma**2, 0.0)  # largest possible (log rho)''
-        down = 1 / sigma**2 + np.maximum(-curve, 0.0)  # largest possible -(log rho)''
-        mass_low = width * np.sqrt(rho[:, :-1] * rho[:, 1:]) * np.exp(-up * width**2 / 8)
-        whole_up = width * 0.5 * (rho[:, :-1] + rho[:, 1:]) * np.exp(np.minimum(down * width**2 / 8, 700.0))
-        mass_up = whole_up
-        # beyond the last cell (log rho)' <= -(y - peak)/sigma^2, so the rest is below rho sigma^2 / (y - peak)
-        peak = np.zeros_like(c) if rows.flipped else c + 1
-        right_up = np.where(high > peak + sigma, rho[:, -1:] * sigma**2 / np.maximum(high - peak, sigma), np.inf)
-        last_rho = np.zeros_like(right_up)
-        marked = None
-        if rows.trim is not None:
-            right_up, last_rho = last_rho, rho[:, -1:]
-        if windows is not None:  # the bulk of marked outcomes ends at `high`
-            right_up, last_rho = np.zeros_like(right_up), rho[:, -1:]
-            gone = windows.left_out(y[0])
-            mass_up = mass_up * (1 - gone[:-1])
-            marked = _Marked.on(windows, y[0], gone)
-        # before the first cell (log rho)' >= (|y| - c q)/sigma^2, or |y|/sigma^2 for P against Q
-        room = -low - (c * q if rows.flipped else 0.0)
-        left_up = np.where(room > sigma, rho[:, :1] * sigma**2 / np.maximum(room, sigma), np.inf)
-        return cls(
-            power=power[:, :, None],
-            sigma=sigma[:, :, None],
-            odds=(q / (1 - q))[:, :, None],
-            log_unit=top - np.log(sigma * np.sqrt(2 * np.pi)),
-            total_up=padded_up(mass_up.sum(axis=1, keepdims=True) + left_up + right_up, _SAFETY),
-            mass_low=mass_low,
-            mass_up=whole_up,
-            left_up=left_up,
-            right_up=right_up,
-            last_rho=last_rho,
-            fade=np.exp(np.minimum(np.maximum(-s, -690.0), 690.0))[:, None, :],
-            p=p[:, None, :],
-            spread=(most if rows.flipped else least)[:, None, :],
-            mean_p=((mass_low * p[:, :-1]).sum(axis=1) / mass_low.sum(axis=1))[:, None, None],
-            marked=marked,
-        )
+        shape = Shape(s, log_r, p, np.minimum(*ends), most, q / (1 - q))
+        power = -c if rows.flipped else c + 1
+        return cls(**decay_fields(y, sigma, power, shape, rows.trim is not None, windows))
 
     def with_total(self, log_mgf_upper: Real) -> Decay:
         """The same with M(c), and so the mass outside the cells, bounded through K(c)."""
@@ -147,16 +175,16 @@ class Decay:
         widest, onset = self._curves(t)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             theta = widest / (1 + onset * self.fade)  # onset = e^s0, 0 for a straight line
-            high, slope = theta[:, :, 1:], theta * (1 - theta / widest)
-            versed = 1 - np.cos(theta)
-            arg = np.arctan2(np.sin(theta) * self.p, 1 - versed * self.p)
+            high, slope = theta[:, :, 1:], self.steep * theta * (1 - theta / widest)
+            arg = self._arg(theta)
             half = theta < 0.5 * widest
             climb = np.where(
-                half[:, :, :-1] & ~half[:, :, 1:], 0.25 * widest, np.maximum(slope[:, :, :-1], slope[:, :, 1:])
+                half[:, :, :-1] & ~half[:, :, 1:],
+                0.25 * self.steep * widest,
+                np.maximum(slope[:, :, :-1], slope[:, :, 1:]),
             )
             log_b = 0.5 * ((self.sigma * high) ** 2 + np.log1p(climb * climb)) - t * arg[:, :, :-1]
-            least = versed[:, :, 1:] if self.backward else versed[:, :, :-1]  # which makes ratio^power largest
-            log_b = log_b + 0.5 * self.power * np.log1p(-2 * self.spread * least)
+            log_b = log_b + 0.5 * self.power * self._log_square(high if self.backward else theta[:, :, :-1])
             if self.marked is not None:  # |W_0| on the curve against W_0 on the axis
                 log_b = log_b + self.marked.cells.log_bound(self.sigma**2 * high)
             excess = np.expm1(log_b)
@@ -174,6 +202,19 @@ class Decay:
     def backward(self) -> bool:
         """Q against P: powers -c <= 0."""
         return bool(self.power[0, 0, 0] <= 0)
+
+    def _arg(self, theta: Real) -> Real:
+        """arg r at the edges, which rises along the curve."""
+        return np.asarray(np.arctan2(np.sin(theta) * self.p, 1 - (1 - np.cos(theta)) * self.p))
+
+    def _log_square(self, theta: Real) -> Real:
+        """log of ratio^2 at the end of each cell that makes ratio^power largest."""
+        return np.asarray(np.log1p(-2 * self.spread * (1 - np.cos(theta))))
+
+    def _log_square_before(self, theta: Real) -> Real:
+        """The same before the first cell, from below."""
+        p = self.p[:, :, 0]
+        return np.asarray(np.log1p(-2 * np.where(p < 0.5, p * (1 - p), 0.25) * (1 - np.cos(theta))))
 
     def _curves(self, t: float) -> tuple[Real, Real]:
         """Candidates (theta_max, e^s0), arrays (rows, candidates, 1)."""
@@ -209,10 +250,9 @@ class Decay:
         left = 0.5 * ((sigma * first) ** 2 + np.log1p(first * first)) + below
         right = 0.5 * ((sigma * widest) ** 2 + np.log1p((0.25 * widest) ** 2)) - t * last_arg
         if self.backward:
-            p_first = self.p[:, :, 0]
-            spread = np.where(p_first < 0.5, p_first * (1 - p_first), 0.25)
-            left = left + 0.5 * power * np.log1p(-2 * spread * (1 - np.cos(first)))
-            right = right + 0.5 * power * np.log1p(-0.5 * (1 - np.cos(widest)))
+            left = left + 0.5 * power * self._log_square_before(first)
+            # |r| rises with y: beyond the cells it is at least what it is at their end
+            right = right + 0.5 * power * self._log_square(widest[:, :, None])[:, :, -1]
         outside = np.expm1(left) * self.left_up + np.expm1(np.maximum(right, 0.0)) * self.right_up
         if not self.last_rho.any():
             return np.asarray(outside)
@@ -221,7 +261,7 @@ class Decay:
         lift = sigma**2 * end
         down = lift * np.exp(0.5 * (sigma * end) ** 2) * self.last_rho
         if self.marked is not None:  # for power < 0, |r| falls on the way up
-            worst_end = np.where(power < 0, 0.5 * power * np.log1p(-0.5 * (1 - np.cos(end))), 0.0)
+            worst_end = 0.5 * power * self._log_square(end[:, :, None])[:, :, -1] if self.backward else 0.0
             down = down * np.exp(worst_end + self.marked.end.log_bound(lift))
         return np.asarray(outside + down)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from privloss.adjacency import REPLACE_ONE
 from privloss.errors import Unsupported
 from privloss.losses.closed.gaussian import GaussianLoss
-from privloss.losses.density.normal import FURTHEST, NormalPair, normal_table
 from privloss.losses.mixture.loss import GaussianMixtureLoss
 from privloss.losses.samplers.poisson import poisson
 from privloss.losses.samplers.setting import Setting, distance_text
+from privloss.losses.several.hits import SeveralHits
+from privloss.losses.several.loss import SeveralHitsLoss
 from privloss.losses.step import Step
-from privloss.losses.table.loss import TableLoss
 
 _MOST_PEOPLE = 900
+_FURTHEST = 40.0  # the largest distance of all of them, in units of the noise
 
 
 def poisson_group(step: Step, rate: float, people: int, at: Setting) -> Step:
@@ -39,12 +41,12 @@ def poisson_group(step: Step, rate: float, people: int, at: Setting) -> Step:
     plain = GaussianLoss((people * add) ** 2)
     if rate == 1:
         return Step((theorem,), (about,), plain, mirrored=True)
-    # too steep to draw, or a miss so rare that rounding hides it: without sampling
-    if people * add > FURTHEST or people * math.log1p(-rate) < math.log(1e-6) or people > _MOST_PEOPLE:
+    # a miss so rare that rounding hides it, or too many to draw: without sampling
+    if people * math.log1p(-rate) < math.log(1e-6) or people > _MOST_PEOPLE or people * add > _FURTHEST:
         hit = -math.expm1(people * math.log1p(-rate))
         found = Step((theorem,), (about,), plain, mirrored=True, attained=(GaussianMixtureLoss.one(hit, 1 / add),))
         return at.with_null(step, found)
-    hits = ((math.comb(people, k) * rate**k * (1 - rate) ** (people - k), k * add) for k in range(1, people + 1))
-    pair = NormalPair(tuple((w, d) for w, d in hits if w > 1e-300), missed=(1 - rate) ** people)
-    table = normal_table([(1.0, pair)], slack=16.0 * people)
-    return at.with_null(step, Step((theorem,), (about,), TableLoss.one(table)))
+    q = Fraction(rate)
+    hits = ((float(math.comb(people, k) * q**k * (1 - q) ** (people - k)), k * add) for k in range(1, people + 1))
+    law = SeveralHits.of(tuple((w, d) for w, d in hits if w > 1e-300), float((1 - q) ** people))
+    return at.with_null(step, Step((theorem,), (about,), SeveralHitsLoss.one(law)))

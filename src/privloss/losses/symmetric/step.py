@@ -78,7 +78,7 @@ class SymmetricStep(MarkedStep):
     @cached_property
     def rare_strips(self) -> BothBranches:  # type: ignore[override]
         spans = [(j, *self.span(j)) for j in range(1, self.last + 1)]
-        return BothBranches.of(self.pair, Strips.of(self.rate, self.sigma, self.windows, spans), self.windows.start(1))
+        return BothBranches.of(self.pair, Strips.of(self.law, self.windows, spans), self.windows.start(1))
 
     def _made(self, j: int) -> Nodes:
         if j:

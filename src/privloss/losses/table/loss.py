@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from privloss.losses.base import Concentration, PrivacyLoss
+from privloss.losses.density.few_uses import MOST_USES, FewUses
 from privloss.losses.symmetric.rare import PairedRare
 from privloss.losses.table.lattice import Steps, common_lattice
-from privloss.losses.table.table import Table
+from privloss.losses.table.table import Density, Table
+from privloss.numerics.contour.reading import Reading
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
@@ -22,6 +24,11 @@ _MAX_WORK = 40_000_000
 _BLOCK = 500_000
 _MOST_KINDS = 40  # of steps in a plan that are split by the largest loss
 _CELL, _MOST_CELLS = 0.2, 3_000  # of the search for the decay, in units of the spread
+_PER_RATIO, _BELOW = 12.0, 16.0  # heights to a factor of e, and how far below the first that is asked for
+_LARGE = 300.0  # log of what is surely a double
+_MANY = 100.0  # nats by which the atoms alone would let a line fall, so that its end need not be known well
+_FADED = 0.9  # share of M(c) below which V/t is good enough there
+_ROUGH = 1e-3  # share of M(c) that quadrature may miss where decay is proven
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +98,16 @@ class TableLoss(PrivacyLoss):
 
     @property
     def solved_by_closed_form(self) -> bool:
-        return self._single
+        return self._single or self._few is not None
+
+    @cached_property
+    def _few(self) -> FewUses | None:
+        """A few uses of one density between two atoms, whose lines hardly fall."""
+        density = self.rows[0].density
+        if len(self.rows) > 1 or density is None or density.few is None or not 1 < self.count[0] <= MOST_USES:
+            return None
+        few = density.few[0](int(self.count[0]))
+        return few if few.short else None
 
     @property
     def _single(self) -> bool:
@@ -132,7 +148,7 @@ class TableLoss(PrivacyLoss):
             weights = row.tilted(c)
             first = float(weights @ row.values) if c else row.mean[0] / (1 - row.delta)
             second = float(weights @ (row.values - first) ** 2)
-            k = float(row.log_mgf(c, np.zeros(1))[0][0])
+            k = _rough_log_mgf(row, c)
             totals = [a + float(n) * b for a, b in zip(totals, (k, first, second), strict=True)]
         return totals[0], totals[1], totals[2]
 
@@ -144,7 +160,17 @@ class TableLoss(PrivacyLoss):
         return np.array(found)
 
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
-        return self.rows[0].hockey_stick(eps) if self._single else None
+        if self._single:
+            return self.rows[0].hockey_stick(eps)
+        if self._few is None or eps < 0:
+            return None
+        try:
+            return self._few.hockey_stick(eps)
+        except (TooExpensive, OverflowError):
+            return None
+
+    def closed_reading(self, log_delta: float) -> Reading | None:
+        return None if self._few is None else self._few.reading(log_delta)
 
     def mean_bounds(self) -> tuple[float, float]:
         each = [
@@ -164,10 +190,21 @@ class TableLoss(PrivacyLoss):
         return TableLoss((best,), np.ones(1))
 
 
+def _rough_log_mgf(row: Table, c: float) -> float:
+    """K of one row to a few digits."""
+    u = c * row.values
+    if np.abs(u).max() > _LARGE:
+        return float(row.log_mgf(c, np.zeros(1))[0][0])
+    rise = float(row.masses @ (np.expm1(u) - u)) + c * row.mean[0]
+    return math.log1p(max(rise / (1 - row.delta), -1 + 1e-15)) + math.log1p(-row.delta)
+
+
 @dataclass(frozen=True, eq=False)
 class _Vertical:
     loss: TableLoss
     c: float
+    _sizes: dict[int, float] = field(default_factory=dict, repr=False)  # by the id of a row
+    _seen: list[tuple[float, list[tuple[Real, Real] | None]]] = field(default_factory=list, repr=False)
 
     def line(self, t: Real, goal: float) -> LineValues:
         rows = self.loss.rows
@@ -187,7 +224,7 @@ class _Vertical:
     def decay(self, t: float) -> float:
         """Atoms do not decay, densities fall like V/t."""
         total = 0.0
-        for row, times, seen in zip(self.loss.rows, self.loss.count, self._seen, strict=True):
+        for row, times, seen in zip(self.loss.rows, self.loss.count, self._seen_from(t), strict=True):
             if seen is not None:
                 heights, highest = seen
                 at = int(np.searchsorted(heights, t, side="right")) - 1
@@ -210,27 +247,34 @@ class _Vertical:
         """What lies beyond the nodes of a density: it need not fade at all."""
         return 0.0 if row.missing is None else float(row.missing[0](self.c, np.zeros(1))[0])
 
-    @cached_property
-    def _seen(self) -> list[tuple[Real, Real] | None]:
-        """For each row with a density: heights, and from each on the largest log |M(c+it)/M(c)| up to the last (cells
-        as in `numerics.sparse`): where a density is smooth this falls like a Gaussian long before V/t does."""
-        found: list[tuple[Real, Real] | None] = []
-        for row in self.loss.rows:
-            if row.density is None:
-                found.append(None)
-                continue
-            variance = self._variance(row)
-            spread = 1 / math.sqrt(max(variance, 1e-300))
-            # up to where the variation takes over
-            fade = row.fade(self.c)
-            enough = 2 * fade[1] * math.exp(min(-self._log_size(row), 600.0)) if fade is not None else 0.0
-            cells = int(min(max(enough / spread, 40.0) / _CELL, _MOST_CELLS))
-            heights = spread * np.concatenate([np.geomspace(1e-6, 2.0, 180), 2.0 + _CELL * np.arange(1, cells)])
-            squares = self._squares(row, row.tilted(self.c), heights)
-            rise = 0.25 * variance * np.diff(heights) ** 2
-            logs = 0.5 * np.log(np.minimum(np.maximum(squares[1:], squares[:-1]) + rise, 1.0))
-            found.append((heights, padded_up(np.maximum.accumulate(logs[::-1])[::-1], 1e-15, 1.0)))
-        return found
+    def _seen_from(self, t: float) -> list[tuple[Real, Real] | None]:
+        """For each row with a density: heights from a little below t on, and from each on the largest
+        log |M(c+it)/M(c)| up to the last (cells as in `numerics.sparse`): where a density is smooth this falls like a
+        Gaussian long before V/t does."""
+        if not self._seen or t < self._seen[0][0]:
+            first = t / _BELOW
+            members = zip(self.loss.rows, self.loss.count, strict=True)
+            self._seen[:] = [(first, [self._seen_of(row, float(n), first) for row, n in members])]
+        return self._seen[0][1]
+
+    def _seen_of(self, row: Table, count: float, first: float) -> tuple[Real, Real] | None:
+        if row.density is None:
+            return None
+        variance = self._variance(row)
+        spread = 1 / math.sqrt(max(variance, 1e-300))
+        # up to where the variation takes over
+        atoms, variation = (x * math.exp(min(-self._log_size(row), 600.0)) for x in row.fade(self.c) or (1.0, 0.0))
+        end = max(2 * variation / spread, 40.0)
+        if count * (1 - atoms) > _MANY:  # even a part of what the atoms leave is enough
+            end = min(end, max(4 * variation / (1 - atoms) / spread, 4.0))
+        cells = int(min(end / _CELL, _MOST_CELLS))
+        low = min(max(first / spread, 1e-6), 1.0)
+        near = np.geomspace(low, 2.0, int(_PER_RATIO * math.log(2.0 / low)) + 2)
+        heights = spread * np.concatenate([near, 2.0 + _CELL * np.arange(1, cells)])
+        squares = self._squares(row, row.tilted(self.c), heights)
+        rise = 0.25 * variance * np.diff(heights) ** 2
+        logs = 0.5 * np.log(np.minimum(np.maximum(squares[1:], squares[:-1]) + rise, 1.0))
+        return heights, padded_up(np.maximum.accumulate(logs[::-1])[::-1], 1e-15, 1.0)
 
     def _variance(self, row: Table) -> float:
         """Of the tilted loss, rounded up."""
@@ -245,8 +289,10 @@ class _Vertical:
 
     def _log_size(self, row: Table) -> float:
         """A lower bound on log M(c) of one row; -1e300 for none."""
-        re, _, error = row.log_mgf(self.c, np.zeros(1))
-        return float(re[0] - 2 * error[0]) if error[0] < 0.1 else -1e300
+        if id(row) not in self._sizes:
+            re, _, error = row.log_mgf(self.c, np.zeros(1))
+            self._sizes[id(row)] = float(re[0] - 2 * error[0]) if error[0] < 0.1 else -1e300
+        return self._sizes[id(row)]
 
     def _squares(self, row: Table, weights: Real, t: Real) -> Real:
         """|M(c+it)/M(c)|^2, rounded up."""
@@ -255,8 +301,7 @@ class _Vertical:
         for first in range(0, len(t), block):
             at = slice(first, first + block)
             if row.density is not None:
-                re, _, error = row.log_mgf(self.c, t[at])
-                squares[at] = np.exp(np.minimum(2 * (re + error) - 2 * self._log_size(row), 0.0))
+                squares[at] = self._smooth_squares(row, row.density, weights, t[at])
             else:
                 squares[at] = np.abs(np.exp(1j * t[at, None] * row.values) @ weights) ** 2
         if row.density is None:
@@ -266,6 +311,31 @@ class _Vertical:
                 with np.errstate(divide="ignore"):
                     lost = np.log(row.missing[0](self.c, t)) - self._log_size(row)
                 squares += 4 * np.exp(np.minimum(lost, 0.0))
+        return squares
+
+    def _smooth_squares(self, row: Table, density: Density, weights: Real, t: Real) -> Real:
+        """The same with a density: a sum over nodes and their error, where that is small; what there is elsewhere."""
+        size, top = self._log_size(row), float(np.abs(row.values).max())
+        squares = np.empty(len(t))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            off = density.error[0](self.c, t) + (0.0 if row.missing is None else row.missing[0](self.c, t))
+            off = off * math.exp(min(-size, 700.0))
+            total = float(np.logaddexp.reduce(np.log(np.maximum(row.masses, 1e-320)) + self.c * row.values))
+        rough = off < _ROUGH
+        near = t[rough]
+        angle = np.multiply.outer(near, row.values)
+        turned = np.hypot(np.cos(angle) @ weights, np.sin(angle) @ weights) * math.exp(min(total - size, 700.0))
+        units = 64 + 4 * float(np.max(row.slack)) + 2 * len(weights)
+        wrong = units + 4 * ((float(np.max(row.wobble)) + 2) * top + row.absolute) * near + 8 * self.c * top
+        squares[rough] = np.minimum(turned + off[rough] + UNIT * wrong * (1 + turned), 1.0) ** 2
+        if not np.all(rough):
+            atoms, variation = row.fade(self.c) or (math.inf, 0.0)
+            faded = (atoms + variation / np.maximum(t, 1e-9) + self._beyond(row)) * math.exp(min(-size, 700.0))
+            squares[~rough] = padded_up(faded[~rough], 1e-9, 1.0) ** 2
+            poor = ~rough & ~(faded < _FADED)
+            if np.any(poor):
+                re, _, error = row.log_mgf(self.c, t[poor])
+                squares[poor] = np.exp(np.minimum(2 * (re + error) - 2 * size, 0.0))
         return squares
 
     def cells(self, start: float, width: float, count: int, enough: float) -> Real:

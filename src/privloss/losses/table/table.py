@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +25,15 @@ from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real, lowered, pad
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar
 from privloss.numerics.work import charge
 
+if TYPE_CHECKING:
+    from privloss.losses.density.few_uses import FewUses
+
 _ENOUGH = 1e-15  # a quadrature's error that needs no second opinion
 _FAR = 30.0  # Re(z v) beyond which e^(zv) is all that matters
 
 Profile = Callable[[float], tuple[float, float]]
 Closed = Callable[[float, Real], tuple[Complex, Real]]
+Few = Callable[[int], "FewUses"]
 Error = Callable[[float, Real], Real]  # (c, t) -> bound on |M_exact(c+it) - M(c+it)|
 
 
@@ -63,10 +68,14 @@ class Density:
     profile: tuple[Profile, Profile]  # log of bounds on delta(eps) of one use
     top: tuple[float, float]  # the largest loss in each direction: the end of the interval, not the last node
     closed: tuple[Closed, Closed] | None = None  # the density's part of M and its error, where a closed form is known
+    few: tuple[Few, Few] | None = None  # a few uses by other means
 
     def reversed(self) -> Density:
         closed = None if self.closed is None else self.closed[::-1]
-        return Density(self.nodes, self.error[::-1], self.variation[::-1], self.profile[::-1], self.top[::-1], closed)
+        few = None if self.few is None else self.few[::-1]
+        return Density(
+            self.nodes, self.error[::-1], self.variation[::-1], self.profile[::-1], self.top[::-1], closed, few
+        )
 
     def folded(self) -> Density:
         """The density together with its mirror image (nodes of both first); a profile for eps >= 0."""

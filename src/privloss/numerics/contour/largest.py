@@ -240,6 +240,8 @@ def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: floa
             if best is None:
                 raise
             break
+        if reading.log_upper(np.zeros(1))[0] <= level[0]:  # any line may be read at any eps
+            return -math.inf, 0.0, reading
         lower, upper, root = solved(reading, level)
         lowest, highest = max(lowest, lower), min(highest, upper)
         if best is None or upper - lower < best[0]:

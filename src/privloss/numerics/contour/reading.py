@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -144,7 +145,20 @@ def _or(values: Real, otherwise: float) -> Real:
     return np.where(np.isnan(values), otherwise, values)
 
 
-def solved(reading: SplitReading, level: tuple[float, float]) -> tuple[float, float, float]:
+class Reading(Protocol):
+    """delta near the eps that lines were drawn for."""
+
+    @property
+    def eps(self) -> float: ...
+
+    def read(self, eps: Real) -> Sum: ...
+
+    def log_bounds(self, eps: Real) -> tuple[Real, Real]: ...
+
+    def log_value(self, eps: float) -> float: ...
+
+
+def solved(reading: Reading, level: tuple[float, float]) -> tuple[float, float, float]:
     """(lower, upper, root) with delta(upper) <= delta <= delta(lower), delta known by its `level`, an interval of logs;
     an end that could not be met is infinite."""
     root, slope = _root(reading, level[0])
@@ -163,7 +177,7 @@ def solved(reading: SplitReading, level: tuple[float, float]) -> tuple[float, fl
     return float(ends[1]) if low_met else -math.inf, float(ends[0]) if high_met else math.inf, root
 
 
-def _root(reading: SplitReading, log_delta: float) -> tuple[float, float]:
+def _root(reading: Reading, log_delta: float) -> tuple[float, float]:
     """Where the value equals delta, and the slope of -log delta there: secant steps, between half and twice the eps
     that the lines were drawn for."""
 

@@ -133,7 +133,7 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
             lower, upper = max(lower, found.lower), min(upper, found.upper)
         # classes may be those of a pair below the one on the line, whose own lower end then says nothing
         found = Solved(min(lower, upper), upper, None, classes)
-        if upper - lower < _POOR * upper:
+        if upper <= 0 or upper - lower < _POOR * upper:
             return found
     last = _on_one_line(transform, level, tolerance, start)
     return last if found is None or last.upper - last.lower < found.upper - found.lower else found
