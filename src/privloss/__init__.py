@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.gdp import GDP as GDP
     from privloss.mechanisms.kinds import Kind as Kind
     from privloss.mechanisms.laplace import Laplace as Laplace
+    from privloss.mechanisms.matrix_mechanism import MatrixMechanism as MatrixMechanism
     from privloss.mechanisms.noisy_max import NoisyMax as NoisyMax
     from privloss.mechanisms.privacy_profile import PrivacyProfile as PrivacyProfile
     from privloss.mechanisms.pure_dp import PureDP as PureDP
@@ -121,6 +122,7 @@ _HOMES = {
     "mechanisms.gdp": ("GDP",),
     "mechanisms.kinds": ("Kind",),
     "mechanisms.laplace": ("Laplace",),
+    "mechanisms.matrix_mechanism": ("MatrixMechanism",),
     "mechanisms.noisy_max": ("NoisyMax",),
     "mechanisms.privacy_profile": ("PrivacyProfile",),
     "mechanisms.pure_dp": ("PureDP",),
@@ -202,6 +204,7 @@ __all__ = [
     "Kind",
     "Laplace",
     "Ledger",
+    "MatrixMechanism",
     "Mechanism",
     "MissingExtra",
     "NoisyMax",

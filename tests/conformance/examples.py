@@ -37,6 +37,16 @@ MECHANISMS: list[pl.Mechanism] = [
     pl.TradeOff([0.0, 0.2, 1.0], [1.0, 0.6, 0.0]),
     pl.Custom([0.5, 0.3, 0.2], [0.4, 0.25, 0.35]),
     pl.Tabulated([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], [0.6, 0.4], [0.15, 0.85]),
+    pl.MatrixMechanism.square_root(
+        steps=60, noise_multiplier=9.0, participation="min-separation", separation=20, times=2
+    ),
+    pl.MatrixMechanism(matrix=[[1, 0], [-0.5, 1]], sigma=4.0, participation="min-separation", separation=1),
+    pl.MatrixMechanism.square_root(
+        steps=60, bands=5, noise_multiplier=4.0, participation="cyclic-poisson", separation=6, rate=0.1
+    ),
+    pl.MatrixMechanism.square_root(
+        steps=60, bands=4, noise_multiplier=4.0, participation="balls-in-bins", separation=20
+    ),
     Wrapped(2.0, 8),
     Skewed([0.7, 0.3], [0.5, 0.5]),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ class ComposedLoss(PrivacyLoss):
     def of(cls, parts: Iterable[PrivacyLoss]) -> ComposedLoss:
         """Bundles of one kind become one bundle; the one place where parts are put in order."""
         kinds: dict[type[PrivacyLoss], list[PrivacyLoss]] = {}
-        for part in parts:
+        for part in itertools.chain.from_iterable(p.parts if isinstance(p, cls) else (p,) for p in parts):
             kinds.setdefault(type(part), []).append(part)
         found = [loss for kind, same in kinds.items() for loss in kind.merged(same)]
         return cls(tuple(sorted(found, key=lambda loss: loss.place)))

@@ -9,6 +9,7 @@ from privloss.mechanisms import exponential as exponential
 from privloss.mechanisms import gaussian as gaussian
 from privloss.mechanisms import gdp as gdp
 from privloss.mechanisms import laplace as laplace
+from privloss.mechanisms import matrix_mechanism as matrix_mechanism
 from privloss.mechanisms import noisy_max as noisy_max
 from privloss.mechanisms import privacy_profile as privacy_profile
 from privloss.mechanisms import pure_dp as pure_dp

@@ -24,7 +24,7 @@ from privloss.adjacency import ADD_REMOVE, ADJACENCIES
 from privloss.errors import InvalidInput, InvalidPlan, Unsupported
 from privloss.losses.samplers.setting import Setting
 from privloss.mechanisms import plan_file
-from privloss.mechanisms.kinds import SCHEMES, kind_of, scheme_named
+from privloss.mechanisms.kinds import KINDS, SCHEMES, kind_of, scheme_named
 from privloss.mechanisms.parameters import declared, public_name
 from privloss.mechanisms.questions import Questions
 from privloss.numerics import check
@@ -177,6 +177,9 @@ class Sampled(Mechanism):
         if isinstance(self.mechanism, Sampled):
             hint = "; multiply the rates of nested Poisson samples" if self.mechanism.method == self.method else ""
             raise InvalidInput(f"mechanism = {self.mechanism!r}: is sampled already{hint}.")
+        known = KINDS.get(self.mechanism.kind)
+        if known is not None and known.not_on_a_sample:
+            raise Unsupported(f"{self.mechanism!r} on a sample: {known.not_on_a_sample}")
         super().__post_init__()
 
     def step(self, adjacency: str) -> Step:

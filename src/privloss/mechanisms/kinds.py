@@ -33,6 +33,7 @@ class Kind:
     without_delta: Callable[[Any], tuple[float, Any]] | None = (
         None  # the delta it brings along, and the same without it
     )
+    not_on_a_sample: str = ""  # why no sampler takes it, if none does
     certified: str = ""  # how the checker proves it; empty: not certified
 
 
