@@ -234,9 +234,10 @@ def test_public_surface() -> None:
             "DensityPair", "DiscreteGaussian", "DiscreteLaplace", "DiscretePair", "Exponential", "FixedSize", "GDP",
             "Gaussian", "GaussianPair", "InvalidInput", "InvalidPlan", "Kind", "Laplace", "Ledger", "Mechanism",
             "MatrixMechanism", "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError",
-            "PureDP", "RDP", "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated", "TradeOff",
-            "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported",
-            "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate", "certify", "composition", "conversion",
+            "PureDP", "RDP", "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated",
+            "TradeOff", "TreeAggregation", "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding",
+            "Unreachable", "Unsupported", "GaussianMixture", "WithReplacement", "ZCDP", "__version__",
+            "allocate", "calibrate", "certify", "composition", "conversion",
             "dp_sgd", "estimate", "group", "limits", "odometers", "parallel", "parameters", "pipelines", "register",
             "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing", "verify",
         ]

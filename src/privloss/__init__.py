@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
     from privloss.mechanisms.exponential import Exponential as Exponential
     from privloss.mechanisms.gaussian import Gaussian as Gaussian
+    from privloss.mechanisms.gaussian_mixture import GaussianMixture as GaussianMixture
     from privloss.mechanisms.gdp import GDP as GDP
     from privloss.mechanisms.kinds import Kind as Kind
     from privloss.mechanisms.laplace import Laplace as Laplace
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.tabulated import tabulate as tabulate
     from privloss.mechanisms.tabulated import tabulate_densities as tabulate_densities
     from privloss.mechanisms.trade_off import TradeOff as TradeOff
+    from privloss.mechanisms.tree import TreeAggregation as TreeAggregation
     from privloss.mechanisms.truncated_gaussian import TruncatedGaussian as TruncatedGaussian
     from privloss.mechanisms.truncated_laplace import TruncatedLaplace as TruncatedLaplace
     from privloss.mechanisms.unary_encoding import UnaryEncoding as UnaryEncoding
@@ -119,6 +121,7 @@ _HOMES = {
     "mechanisms.discrete_laplace": ("DiscreteLaplace",),
     "mechanisms.exponential": ("Exponential",),
     "mechanisms.gaussian": ("Gaussian",),
+    "mechanisms.gaussian_mixture": ("GaussianMixture",),
     "mechanisms.gdp": ("GDP",),
     "mechanisms.kinds": ("Kind",),
     "mechanisms.laplace": ("Laplace",),
@@ -145,6 +148,7 @@ _HOMES = {
         "tabulate_densities",
     ),
     "mechanisms.trade_off": ("TradeOff",),
+    "mechanisms.tree": ("TreeAggregation",),
     "mechanisms.truncated_gaussian": ("TruncatedGaussian",),
     "mechanisms.truncated_laplace": ("TruncatedLaplace",),
     "mechanisms.unary_encoding": ("UnaryEncoding",),
@@ -198,6 +202,7 @@ __all__ = [
     "Exponential",
     "FixedSize",
     "Gaussian",
+    "GaussianMixture",
     "GaussianPair",
     "InvalidInput",
     "InvalidPlan",
@@ -220,6 +225,7 @@ __all__ = [
     "Step",
     "Tabulated",
     "TradeOff",
+    "TreeAggregation",
     "TruncatedGaussian",
     "TruncatedLaplace",
     "TruncatedPoisson",

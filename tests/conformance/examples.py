@@ -47,6 +47,9 @@ MECHANISMS: list[pl.Mechanism] = [
     pl.MatrixMechanism.square_root(
         steps=60, bands=4, noise_multiplier=4.0, participation="balls-in-bins", separation=20
     ),
+    pl.TreeAggregation(steps=100, noise_multiplier=12.0),
+    pl.TreeAggregation(steps=100, trees=2, noise="laplace", scale=40.0, sensitivity=2.0),
+    pl.GaussianMixture([1.0, 2.0], [0.1, 0.02], 3.0),
     Wrapped(2.0, 8),
     Skewed([0.7, 0.3], [0.5, 0.5]),
 ]

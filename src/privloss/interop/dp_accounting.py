@@ -103,6 +103,16 @@ def _zcdp(m: Any, adjacency: str) -> Any:
     return dpa.ZCDpEvent(m.rho)
 
 
+def _mixture(m: Any, adjacency: str) -> Any:
+    known = abs(sum(m.probabilities) - 1) < 1e-12
+    return dpa.MixtureOfGaussiansDpEvent(m.sigma, list(m.sensitivities), list(m.probabilities)) if known else None
+
+
+def _tree(m: Any, adjacency: str) -> Any:
+    known = m.trees == 1 and m.noise == "gaussian" and m.noise_multiplier is not None and adjacency == ZERO_OUT
+    return dpa.SingleEpochTreeAggregationDpEvent(m.noise_multiplier, m.steps) if known else None
+
+
 _RELEASES: dict[str, Callable[[Any, str], Any]] = {
     "gaussian": _gaussian,
     "laplace": _laplace,
@@ -110,6 +120,8 @@ _RELEASES: dict[str, Callable[[Any, str], Any]] = {
     "randomized-response": _randomized_response,
     "pure-dp": _nothing,
     "zcdp": _zcdp,
+    "gaussian-mixture": _mixture,
+    "tree-aggregation": _tree,
 }
 
 

@@ -7,6 +7,7 @@ from privloss.mechanisms import discrete_gaussian as discrete_gaussian
 from privloss.mechanisms import discrete_laplace as discrete_laplace
 from privloss.mechanisms import exponential as exponential
 from privloss.mechanisms import gaussian as gaussian
+from privloss.mechanisms import gaussian_mixture as gaussian_mixture
 from privloss.mechanisms import gdp as gdp
 from privloss.mechanisms import laplace as laplace
 from privloss.mechanisms import matrix_mechanism as matrix_mechanism
@@ -17,6 +18,7 @@ from privloss.mechanisms import randomized_response as randomized_response
 from privloss.mechanisms import rdp as rdp
 from privloss.mechanisms import tabulated as tabulated
 from privloss.mechanisms import trade_off as trade_off
+from privloss.mechanisms import tree as tree
 from privloss.mechanisms import truncated_gaussian as truncated_gaussian
 from privloss.mechanisms import truncated_laplace as truncated_laplace
 from privloss.mechanisms import unary_encoding as unary_encoding

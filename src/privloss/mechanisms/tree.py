@@ -64,8 +64,8 @@ def _node(m: TreeAggregation) -> Mechanism:
 def _step(m: TreeAggregation, adjacency: str) -> Step:
     one = _node(m).step(adjacency)
     about = (
-        f"tree-aggregation: {one.assumptions[0]}; trees over {m.steps} steps with {m.steps.bit_length()} levels of nodes, "
-        f"a record takes part in one step of {m.trees} of them, by a rule that ignores the data"
+        f"tree-aggregation: {one.assumptions[0]}; trees over {m.steps} steps with {m.steps.bit_length()} levels of "
+        f"nodes, a record takes part in one step of {m.trees} of them, by a rule that ignores the data"
     )
     if adjacency == ADD_REMOVE:
         about += "; a record more or less moves no other to another step"
