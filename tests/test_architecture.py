@@ -236,10 +236,12 @@ def test_public_surface() -> None:
             "MatrixMechanism", "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError",
             "PureDP", "RDP", "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated",
             "TradeOff", "TreeAggregation", "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding",
-            "Unreachable", "Unsupported", "GaussianMixture", "WithReplacement", "ZCDP", "__version__",
-            "allocate", "calibrate", "certify", "composition", "conversion",
-            "dp_sgd", "estimate", "group", "limits", "odometers", "parallel", "parameters", "pipelines", "register",
-            "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing", "verify",
+            "Unreachable", "Unsupported", "GaussianMixture", "GNMax", "NoisyThreshold", "SmoothSensitivity",
+            "DistanceTest", "StabilityHistogram", "WithReplacement", "ZCDP", "__version__", "adaptive_clipping",
+            "allocate", "calibrate", "certify", "composition", "confident_gnmax", "conversion", "dp_ftrl", "dp_sgd",
+            "estimate", "group", "limits", "odometers", "parallel", "parameters", "pipelines", "propose_test_release",
+            "register", "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing",
+            "verify",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

@@ -39,14 +39,19 @@ if TYPE_CHECKING:
     from privloss.mechanisms.custom import Custom as Custom
     from privloss.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
     from privloss.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+    from privloss.mechanisms.distance_test import DistanceTest as DistanceTest
+    from privloss.mechanisms.distance_test import propose_test_release as propose_test_release
     from privloss.mechanisms.exponential import Exponential as Exponential
     from privloss.mechanisms.gaussian import Gaussian as Gaussian
     from privloss.mechanisms.gaussian_mixture import GaussianMixture as GaussianMixture
     from privloss.mechanisms.gdp import GDP as GDP
+    from privloss.mechanisms.gnmax import GNMax as GNMax
+    from privloss.mechanisms.gnmax import confident_gnmax as confident_gnmax
     from privloss.mechanisms.kinds import Kind as Kind
     from privloss.mechanisms.laplace import Laplace as Laplace
     from privloss.mechanisms.matrix_mechanism import MatrixMechanism as MatrixMechanism
     from privloss.mechanisms.noisy_max import NoisyMax as NoisyMax
+    from privloss.mechanisms.noisy_threshold import NoisyThreshold as NoisyThreshold
     from privloss.mechanisms.privacy_profile import PrivacyProfile as PrivacyProfile
     from privloss.mechanisms.pure_dp import PureDP as PureDP
     from privloss.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
@@ -58,6 +63,8 @@ if TYPE_CHECKING:
     from privloss.mechanisms.samplers.epochs import Shuffled as Shuffled
     from privloss.mechanisms.samplers.poisson import PoissonSampled as PoissonSampled
     from privloss.mechanisms.samplers.truncated_poisson import TruncatedPoisson as TruncatedPoisson
+    from privloss.mechanisms.smooth_sensitivity import SmoothSensitivity as SmoothSensitivity
+    from privloss.mechanisms.stability_histogram import StabilityHistogram as StabilityHistogram
     from privloss.mechanisms.tabulated import Tabulated as Tabulated
     from privloss.mechanisms.tabulated import tabulate as tabulate
     from privloss.mechanisms.tabulated import tabulate_densities as tabulate_densities
@@ -70,8 +77,10 @@ if TYPE_CHECKING:
     from privloss.numerics.bound import Bound as Bound
     from privloss.numerics.bound import Bounds as Bounds
     from privloss.planning.accountant import Accountant as Accountant
+    from privloss.planning.adaptive_clipping import adaptive_clipping as adaptive_clipping
     from privloss.planning.allocate import allocate as allocate
     from privloss.planning.calibrate import calibrate as calibrate
+    from privloss.planning.dp_ftrl import dp_ftrl as dp_ftrl
     from privloss.planning.dp_sgd import dp_sgd as dp_sgd
     from privloss.planning.sweep import sweep as sweep
     from privloss.theorems import composition as composition
@@ -119,14 +128,17 @@ _HOMES = {
     "mechanisms.custom": ("Custom",),
     "mechanisms.discrete_gaussian": ("DiscreteGaussian",),
     "mechanisms.discrete_laplace": ("DiscreteLaplace",),
+    "mechanisms.distance_test": ("DistanceTest", "propose_test_release"),
     "mechanisms.exponential": ("Exponential",),
     "mechanisms.gaussian": ("Gaussian",),
     "mechanisms.gaussian_mixture": ("GaussianMixture",),
     "mechanisms.gdp": ("GDP",),
+    "mechanisms.gnmax": ("GNMax", "confident_gnmax"),
     "mechanisms.kinds": ("Kind",),
     "mechanisms.laplace": ("Laplace",),
     "mechanisms.matrix_mechanism": ("MatrixMechanism",),
     "mechanisms.noisy_max": ("NoisyMax",),
+    "mechanisms.noisy_threshold": ("NoisyThreshold",),
     "mechanisms.privacy_profile": ("PrivacyProfile",),
     "mechanisms.pure_dp": ("PureDP",),
     "mechanisms.randomized_response": ("RandomizedResponse",),
@@ -142,6 +154,8 @@ _HOMES = {
     ),
     "mechanisms.samplers.poisson": ("PoissonSampled",),
     "mechanisms.samplers.truncated_poisson": ("TruncatedPoisson",),
+    "mechanisms.smooth_sensitivity": ("SmoothSensitivity",),
+    "mechanisms.stability_histogram": ("StabilityHistogram",),
     "mechanisms.tabulated": (
         "Tabulated",
         "tabulate",
@@ -158,8 +172,10 @@ _HOMES = {
         "Bounds",
     ),
     "planning.accountant": ("Accountant",),
+    "planning.adaptive_clipping": ("adaptive_clipping",),
     "planning.allocate": ("allocate",),
     "planning.calibrate": ("calibrate",),
+    "planning.dp_ftrl": ("dp_ftrl",),
     "planning.dp_sgd": ("dp_sgd",),
     "planning.sweep": ("sweep",),
     "theorems.pairs.discrete": ("DiscretePair",),
@@ -199,8 +215,10 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscretePair",
+    "DistanceTest",
     "Exponential",
     "FixedSize",
+    "GNMax",
     "Gaussian",
     "GaussianMixture",
     "GaussianPair",
@@ -213,6 +231,7 @@ __all__ = [
     "Mechanism",
     "MissingExtra",
     "NoisyMax",
+    "NoisyThreshold",
     "Plan",
     "PoissonSampled",
     "PrivacyProfile",
@@ -222,6 +241,8 @@ __all__ = [
     "RefusedError",
     "Sampled",
     "Shuffled",
+    "SmoothSensitivity",
+    "StabilityHistogram",
     "Step",
     "Tabulated",
     "TradeOff",
@@ -234,11 +255,14 @@ __all__ = [
     "Unsupported",
     "WithReplacement",
     "__version__",
+    "adaptive_clipping",
     "allocate",
     "calibrate",
     "certify",
     "composition",
+    "confident_gnmax",
     "conversion",
+    "dp_ftrl",
     "dp_sgd",
     "estimate",
     "group",
@@ -247,6 +271,7 @@ __all__ = [
     "parallel",
     "parameters",
     "pipelines",
+    "propose_test_release",
     "register",
     "selfcheck",
     "shuffling",

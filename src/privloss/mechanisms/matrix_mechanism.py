@@ -12,7 +12,7 @@ Which steps a record may take part in is part of what ran:
 >>> run
 MatrixMechanism(toeplitz=<1000 coefficients>, participation='min-separation', separation=200, noise_multiplier=8.0)
 >>> run.epsilon(1e-6)
-Bound(3.03868893..., 3.03868893...)
+Bound(3.0039998008..., 3.0039998008...)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 >>> m = Matrix.of("matrix", [[1, 0], [0.5, 1]])
 >>> m, m == Matrix.of("matrix", [[1.0, 0.0], [0.5, 1.0]])
-(<2 x 2, sha256 1dd59f69>, True)
+(<2 x 2, sha256 92187586>, True)
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ of the nodes (running counts, Honaker's estimate, momentum) is post-processing.
 >>> TreeAggregation(steps=1000, noise_multiplier=10.0)                           # ten levels of Gaussian noise
 TreeAggregation(steps=1000, noise_multiplier=10.0)
 >>> TreeAggregation(steps=365, noise="laplace", noise_multiplier=20.0).epsilon(0.0)      # nine levels of Laplace noise
-Bound(0.4500000000..., 0.4500000000...)
+Bound(0.44999999999..., 0.45000000000...)
 """
 
 from __future__ import annotations
