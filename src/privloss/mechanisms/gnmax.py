@@ -49,9 +49,7 @@ def _step(m: GNMax, adjacency: str) -> Step:
     if math.isinf(squared):
         return Step((theorem,), (about,), REVEALED_LOSS, mirrored=True)
     mu = lowered(math.sqrt(squared), 8)
-    offsets = (
-        [] if mu > 8 else [0.5 * j * mu for j in range(1, _MARGINS + 1)]
-    )  # a vote moves the difference by half of that
+    offsets = [] if mu > 8 else [0.5 * j * mu for j in range(1, _MARGINS + 1)]  # mu is two votes
     return Step(
         (theorem,),
         (about,),
