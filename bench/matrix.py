@@ -1,4 +1,4 @@
-"""How long sensitivities of matrix mechanisms take: `python -m bench.matrix` (CPU seconds; one dense matrix of 800 MB)."""
+"""How long sensitivities of matrix mechanisms take: `python -m bench.matrix` (one dense matrix has 800 MB)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def measure(name: str, strategy: Strategy) -> None:
         seconds = time.process_time() - start
         width = (found.high / found.low) ** 0.5 - 1
         most = "" if how.most is None else f", at most {how.most}"
-        print(f"{name:24} {how.kind:16}{most:12} {found.high**0.5:10.4f}  width {width:.1e}  {seconds:8.4f} s", flush=True)
+        told = f"{name:24} {how.kind:16}{most:12} {found.high**0.5:10.4f}  width {width:.1e}"
+        print(f"{told}  {seconds:8.4f} s of CPU", flush=True)
 
 
 def main() -> None:
