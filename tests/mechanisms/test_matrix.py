@@ -340,6 +340,16 @@ def test_mixtures_that_have_other_names() -> None:
     assert sampled.epsilon(1e-6).upper == pytest.approx(pl.GaussianMixture([1, 2], [0.15, 0.1], 2).epsilon(1e-6).upper)
 
 
+def test_a_sample_of_a_mixture_misses_more_often() -> None:
+    """Far to the left only misses are left: the largest loss of the reversed pair is -log of their probability."""
+    sampled = pl.GaussianMixture([1.0, 2.0], [0.5, 0.4], 1.0).poisson(0.9).step("add-remove").loss
+    plain = pl.GaussianMixture([1.0, 2.0], [0.45, 0.36], 1.0).step("add-remove").loss
+    assert sampled is not None
+    assert plain is not None
+    for c in (-3.0, -9.0):
+        assert sampled.log_mgf(c).real == pytest.approx(plain.log_mgf(c).real, rel=1e-12)
+
+
 def test_mixtures_at_their_ends() -> None:
     assert pl.GaussianMixture([1.0, 2.0], [0.5, 0.4], 0.0).delta(7.0).upper == pytest.approx(0.9)
     assert pl.GaussianMixture([1.0], [1.0], 0.0).epsilon(0.5).lower == math.inf
@@ -349,6 +359,11 @@ def test_mixtures_at_their_ends() -> None:
     assert pl.Gaussian(3.0).epsilon(1e-6).lower <= never_missed.lower * (1 + 1e-9)
     assert never_missed.upper == pytest.approx(pl.Gaussian(1.5).epsilon(1e-6).upper, rel=1e-9)
     assert not pl.GaussianMixture([1.0], [0.5], 1.0).supported("replace-one")
+    y = np.linspace(-30, 36, 66_001)
+    p, q = 0.5 * norm.pdf(y, 1, 3) + 0.5 * norm.pdf(y, 2, 3), norm.pdf(y, 0, 3)
+    truth = float(np.maximum(p - math.exp(0.1) * q, 0).sum() * (y[1] - y[0]))
+    found = pl.GaussianMixture([1.0, 2.0], [0.5, 0.5], 3.0).delta(0.1)
+    assert 0 < found.lower < truth < found.upper
 
 
 # -- what is refused, and plan files -----------------------------------------------------------------------------------
@@ -375,6 +390,8 @@ def test_mixtures_at_their_ends() -> None:
         ({"toeplitz": [1.0], "participation": "cyclic-poisson", "separation": 3, "rate": 1.5}, "rate = 1.5"),
         ({"toeplitz": [1.0], "participation": "single", "classes": "secret"}, "classes"),
         ({"toeplitz": [1.0], "participation": "single", "sigma": 1.0}, "exactly one"),
+        ({"toeplitz": [1e-60, 1e-200], "participation": "single"}, "largest entry"),
+        ({"matrix": [[1e60]], "participation": "single"}, "largest entry"),
     ],
 )
 def test_bad_input_is_named(given: dict[str, Any], word: str) -> None:
@@ -399,6 +416,26 @@ def test_no_noise_and_nothing_released() -> None:
     assert replace(silent, noise_multiplier=0.0).epsilon(0.0).upper == 0
     loud = pl.MatrixMechanism(matrix=[[1.0]], noise_multiplier=0.0, participation="single")
     assert loud.epsilon(0.5).lower == math.inf
+
+
+def test_numbers_far_out_are_refused_not_lost() -> None:
+    """Squares that underflow would say that nothing is lost."""
+    for plan in (
+        pl.MatrixMechanism(toeplitz=[1.0], participation="single", noise_multiplier=1e100),
+        pl.GaussianMixture([1e-200], [0.5], 1.0),
+        pl.NoisyThreshold(1e160),
+        pl.MatrixMechanism(toeplitz=[1.0], steps=10**12, participation="min-separation", separation=1, sigma=1e3),
+        SQRT(steps=4, noise_multiplier=1.0, participation="balls-in-bins", separation=9),
+    ):
+        if plan.supported("zero-out"):
+            assert plan.epsilon(1e-3, adjacency="zero-out").upper > 0
+    for refused in (lambda: pl.GNMax(1e160), lambda: pl.StabilityHistogram(1e160, 2.0)):
+        with pytest.raises(pl.InvalidInput):
+            refused()
+    small = pl.MatrixMechanism(toeplitz=[1.0], participation="single", noise_multiplier=1e80).delta(0.0)
+    assert 0 < small.lower <= small.upper < 1e-80
+    whole = pl.MatrixMechanism(toeplitz=[1.0], steps=10**12, participation="min-separation", separation=1, sigma=1e6)
+    assert whole.delta(1.0).upper == pytest.approx(gaussian_delta(1.0, 1.0), rel=1e-9)
 
 
 def test_plan_files_keep_the_matrix() -> None:

@@ -68,6 +68,10 @@ def test_noise_at_its_ends() -> None:
     for mechanism in (pl.GNMax(0.0), pl.NoisyThreshold(0.0)):
         assert mechanism.epsilon(0.5).upper == math.inf
     assert pl.GNMax(1e9).epsilon(1e-3).upper < 1e-6
+    for quiet in (1e6, 1e12):  # small numbers keep their digits, and the lower end stays below
+        found = pl.NoisyThreshold(quiet).delta(0.0)
+        assert found.lower == pytest.approx(1 / (quiet * math.sqrt(2 * math.pi)), rel=1e-9)
+        assert (pl.NoisyThreshold(quiet) * 2).delta(0.0).lower <= pl.GDP(math.sqrt(2) / quiet).delta(0.0).upper
 
 
 # -- adaptive clipping -------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.noisy_threshold import NoisyThreshold
 from privloss.mechanisms.parameters import number
 from privloss.numerics import check
-from privloss.numerics.floats import lowered, raised
+from privloss.numerics.floats import lowered
 
 _MARGINS = 6  # whole votes on either side of an even count that are tried
 
@@ -36,7 +36,7 @@ class GNMax(Mechanism):
     """The winner among noisy counts of votes; `sigma` is the noise of one count, in votes."""
 
     kind: ClassVar[str] = "gnmax"
-    sigma: float = number()
+    sigma: float = number(high=1e150)
 
 
 def _step(m: GNMax, adjacency: str) -> Step:
@@ -53,7 +53,7 @@ def _step(m: GNMax, adjacency: str) -> Step:
     return Step(
         (theorem,),
         (about,),
-        GaussianLoss(raised(squared, 4)),
+        GaussianLoss(squared),
         mirrored=True,
         attained=comparisons(mu, [x for t in offsets for x in (t, -t)]) or (None,),
         poisson=lambda rate: dataclasses.replace(

@@ -42,6 +42,7 @@ from privloss.numerics import check
 CYCLIC, BINS = "cyclic-poisson", "balls-in-bins"
 PARTICIPATIONS = (SINGLE, EPOCHS, SEPARATED, CYCLIC, BINS)
 PUBLIC, SECRET = "public", "secret"
+_LEAST, _QUIETEST = 1e-50, 1e90  # largest entry of C; noise in units of a contribution: squares are doubles
 _GOES_WITH = {  # parameters of the pattern: needed, and possible
     SINGLE: ((), ()),
     EPOCHS: (("separation",), ()),
@@ -89,12 +90,20 @@ class MatrixMechanism(Mechanism):
             raise InvalidInput(f"steps = {self.steps!r}: goes with toeplitz; a matrix has a column for every step.")
         noise.exactly_one(self.noise_multiplier, "sigma", self.sigma, self.sensitivity)
         super().__post_init__()
+        self._check_size()
         self._check_pattern()
         if self.toeplitz is not None:
             given = len(self.toeplitz)
             set_field(self, "steps", given if self.steps is None else self.steps)
             if (self.steps or 0) < given:
                 raise InvalidInput(f"steps = {self.steps!r}: there are {given} coefficients already.")
+
+    def _check_size(self) -> None:
+        """The largest entry; what underflows beside it is nothing, as sens is at least that entry."""
+        entries = self.toeplitz if self.matrix is None else (float(np.abs(self.matrix.array).max()),)
+        largest = max(map(abs, entries or ()))
+        if largest > 0 and not _LEAST <= largest <= 1 / _LEAST:
+            raise InvalidInput(f"C: its largest entry is {largest:g} in size; must be 0, or from {_LEAST:g} to 1e50.")
 
     def _check_pattern(self) -> None:
         needed, possible = _GOES_WITH[self.participation]
@@ -222,6 +231,8 @@ def _step(m: MatrixMechanism, adjacency: str) -> Step:
         )
     said = noise.said(m.noise_multiplier, m.sigma)
     size = noise.sensitivity(m.noise_multiplier, m.sensitivity, adjacency)
+    if said > _QUIETEST * size:
+        raise Unsupported(f"{m!r}: noise / contribution is supported up to {_QUIETEST:g}.")
     text = f"matrix-mechanism: at every step {noise.sensitivity_text(m.noise_multiplier, m.sensitivity, adjacency)}"
     told = steps.Noise(size / said if said > 0 else float("inf"), adjacency, f"{text}; {_pattern(m, adjacency)}")
     if m.participation == CYCLIC:

@@ -26,6 +26,8 @@ from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
 from privloss.numerics.floats import lowered, raised
 
+_LEAST = 1e-150
+
 
 @dataclass(frozen=True, repr=False)
 class NoisyThreshold(Mechanism):
@@ -40,12 +42,14 @@ def _step(m: NoisyThreshold, adjacency: str) -> Step:
     theorem = "one comparison with Gaussian noise: a post-processing of the Gaussian pair, its best test at one epsilon"
     about = f"noisy-threshold: sensitivity {m.sensitivity:g} under {adjacency}, sigma = {m.sigma:g}; a fixed threshold"
     mu = m.sensitivity / m.sigma if m.sigma > 0 else math.inf
+    if 0 < mu < _LEAST:
+        raise Unsupported(f"{m!r}: noise / sensitivity is supported up to {1 / _LEAST:g}.")
     if math.isinf(mu * mu):
         return Step((theorem,), (about,), REVEALED_LOSS, mirrored=True)
     return Step(
         (theorem,),
         (about,),
-        GaussianLoss(raised(mu * mu, 8)),
+        GaussianLoss(mu * mu),
         mirrored=True,
         attained=comparisons(lowered(mu, 4), ()) or (None,),
         attained_pointwise=True,

@@ -41,7 +41,7 @@ class StabilityHistogram(Mechanism):
     """`scale` of the noise of one count (sigma for Gaussian noise), in records."""
 
     kind: ClassVar[str] = "stability-histogram"
-    scale: float = number(above=True)
+    scale: float = number(above=True, high=1e150)
     threshold: float = number(low=1.0)
     bins: int = whole(default=1, plain=1, description="in which one record is counted, at most")
     noise: str = word((LAPLACE, GAUSSIAN), LAPLACE)

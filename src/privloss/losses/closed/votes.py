@@ -17,15 +17,31 @@ from privloss.losses.table.build import from_vectors
 from privloss.losses.table.loss import TableLoss
 from privloss.numerics.floats import lowered
 
-_MIXED = 1e-12  # both outcomes by a coin so often: a post-processing, far above rounding
+_MIXED, _ROUNDED, _LEAST = 1e-12, 1e-14, 1e-9  # see `_coins`
 
 
 def comparisons(mu: float, offsets: Sequence[float]) -> tuple[PrivacyLoss, ...]:
     """The even one, of a loss that is a randomised response, and those with these offsets."""
-    even = lowered(float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu)), 32)
+    even = lowered(_even(mu), 32)
     first = (AtomsLoss.one(even),) if 0 < even < math.inf else ()
-    return (*first, *(TableLoss.one(from_vectors(_coin(0.5 * mu + t), _coin(t - 0.5 * mu))) for t in offsets))
+    coins = [_coins(t, mu) for t in offsets]
+    return (*first, *(TableLoss.one(from_vectors(p, q)) for p, q in filter(None, coins)))
 
 
-def _coin(x: float) -> list[float]:
-    return [(1 - _MIXED) * float(ndtr(y)) + 0.5 * _MIXED for y in (x, -x)]
+def _even(mu: float) -> float:
+    """log Phi(mu/2)/Phi(-mu/2), for small mu as 2 artanh(2 Phi(mu/2) - 1)."""
+    if mu < 1:
+        return 2 * math.atanh(math.erf(mu / math.sqrt(8)))
+    return float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
+
+
+def _coins(t: float, mu: float) -> tuple[list[float], list[float]] | None:
+    """Both laws, their outcomes replaced by a fair coin so often that it makes up for rounding: a post-processing that
+    turns outcomes with probabilities within 1e-15 / (p - q) of half the share of coins."""
+    wins = [float(ndtr(0.5 * mu + t)), float(ndtr(t - 0.5 * mu))]
+    apart = wins[0] - wins[1]
+    if apart < _LEAST:
+        return None
+    share = max(_MIXED, _ROUNDED / apart)
+    p, q = ([(1 - share) * float(ndtr(y)) + 0.5 * share for y in (x, -x)] for x in (0.5 * mu + t, t - 0.5 * mu))
+    return p, q

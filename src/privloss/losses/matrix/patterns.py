@@ -27,7 +27,8 @@ def most_steps(steps: int, separation: int, most: int | None) -> int:
 def best_sums(values: Real, separation: int, most: int) -> Real:
     """For every row of values the most that a choice is worth; an upper bound on it where all choices are too dear."""
     rows, n = values.shape
-    if most >= most_steps(n, separation, None) or rows * n * most * (n // max(rows, 1)) > _MOST_WORK:
+    work = n * most * (n if rows > 1 else 1)  # several rows are a part of n
+    if most >= most_steps(n, separation, None) or work > _MOST_WORK:
         return np.asarray(_unrestricted(values, separation)[:, 0])
     best = np.zeros((rows, n + separation))
     for _ in range(most):

@@ -15,7 +15,7 @@ from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.matrix import bins
 from privloss.losses.matrix.sensitivity import EPOCHS, Participation, Squared, squared_sensitivity
-from privloss.losses.matrix.strategy import Strategy, Toeplitz
+from privloss.losses.matrix.strategy import MOST_TOEPLITZ, Strategy, Toeplitz
 from privloss.losses.samplers.poisson import gaussian_hit
 from privloss.losses.samplers.shuffle import largest_of
 from privloss.losses.step import REVEALED_LOSS, Step
@@ -100,6 +100,8 @@ def _class_norms(strategy: Strategy, classes: int) -> np.ndarray[tuple[int, int]
             f"matrix mechanism, cyclic Poisson: C {found}; amplification is proven for a lower triangular C with at "
             f"most as many bands as classes ({classes})."
         )
+    if strategy.steps // classes > MOST_TOEPLITZ:
+        raise Unsupported(f"steps = {strategy.steps}: a class of cyclic Poisson has at most {MOST_TOEPLITZ} of them.")
     if isinstance(strategy, Toeplitz):
         partial = np.sqrt(np.cumsum(strategy.short**2))
         left = strategy.steps - np.arange(0, strategy.steps, classes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from privloss.errors import Unsupported
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.closed.point import PointLoss
@@ -19,6 +20,7 @@ from privloss.losses.table.hits import Hits
 from privloss.losses.table.loss import TableLoss
 from privloss.numerics.floats import lowered, raised
 
+_NEAREST = 1e-150
 _SHOWN = 1e-6  # a miss rarer than this is lost among roundings
 
 
@@ -27,10 +29,12 @@ def normal_mixture(hits: Sequence[tuple[float, float]], missed: float, theorem: 
     merged: dict[float, float] = {}
     for weight, distance in hits:
         merged[distance] = merged.get(distance, 0.0) + weight
-    kept: Hits = tuple((w, d) for d, w in sorted(merged.items()) if w > 0)
+    kept: Hits = tuple((w, d) for d, w in sorted(merged.items()) if w > 0)  # by distance
     said = Step((theorem,), (about,), null_adds_nothing=True)
     if not kept:
         return Step((theorem,), (about,), mirrored=True, null_adds_nothing=True)
+    if kept[0][1] < _NEAREST:
+        raise Unsupported(f"{about}: distances below {_NEAREST:g} of the noise are not supported.")
     if kept[-1][1] == math.inf:
         return _revealed(said, kept, missed)
     if len(kept) == 1 and missed > 0:
