@@ -241,6 +241,10 @@ def test_signs_claim_nothing_from_below() -> None:
     signed = _bins(2.0, np.array([[1.0, 0.0], [-0.5, 1.0]]))
     assert signed.delta(0.2).lower == 0
     assert signed.delta(0.2).upper == pytest.approx(_bins(2.0).delta(0.2).upper, rel=1e-12)
+    given: dict[str, Any] = {"steps": 4, "noise_multiplier": 2.0, "participation": "balls-in-bins", "separation": 2}
+    wavy, plain = (pl.MatrixMechanism(toeplitz=[1.0, s * 0.5], **given).delta(0.2) for s in (-1, 1))
+    assert wavy.upper == pytest.approx(plain.upper, rel=1e-12)
+    assert wavy.lower == 0 < plain.lower
 
 
 def test_gram_by_lags_is_that_of_the_matrix() -> None:

@@ -149,6 +149,15 @@ def test_log_normal_noise_stays_below_its_curve(shape: float) -> None:
     assert 0 < divergence < eps**2
 
 
+def test_boxes_beside_sampled_noise() -> None:
+    """A Renyi curve asks samples for tilts near 0, where nodes need not be anywhere."""
+    box = pl.SmoothSensitivity(noise="laplace-log-normal", smoothness=0.1, scale=0.2, shape=0.5)
+    beside = pl.Gaussian(2.0).poisson(0.01) * 100
+    found = (box * 3 + beside).epsilon(1e-6)
+    assert beside.epsilon(1e-6).lower <= found.upper <= (box * 3).epsilon(5e-7).upper + beside.epsilon(5e-7).upper
+    assert (pl.ZCDP(0.12) * 3 + beside).epsilon(1e-6).upper < math.inf
+
+
 def test_propose_test_release() -> None:
     """All cases of two distances and what they lead to, for randomised response behind the test: never above."""
     eps, delta, inner = 0.5, 1e-3, 0.7
