@@ -64,7 +64,7 @@ class MatrixMechanism(Mechanism):
     matrix: Matrix | None = rows(  # noqa: RUF009 (a field)
         default=None, description="C: a row for every release, a column for every step"
     )
-    toeplitz: tuple[float, ...] | None = numbers(
+    toeplitz: Sequence[float] | None = numbers(
         low=float("-inf"), default=None, description="first column of a lower triangular Toeplitz C"
     )
     steps: int | None = whole(default=None, description="of a Toeplitz C, where they are more than its coefficients")

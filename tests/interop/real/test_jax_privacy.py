@@ -59,6 +59,13 @@ def test_users_and_schedules() -> None:
     assert TrainingAccountant().plan(150, growing) == plan
 
 
+def test_banded_noise_on_cyclic_samples() -> None:
+    theirs = accounting.DpsgdTrainingAccountant(dp_accountant_config=accounting.PldAccountantConfig())
+    found = TrainingAccountant().estimate(1000, params(cycle_length=8))
+    assert found.lower <= theirs.compute_epsilon(1000, params(cycle_length=8)) * 1.001
+    assert found.upper == pytest.approx(ours().compute_epsilon(1000, params(cycle_length=8)), rel=1e-6)
+
+
 # -- sensitivities of their matrix families ----------------------------------------------------------------------------
 
 
