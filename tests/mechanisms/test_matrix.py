@@ -142,6 +142,26 @@ def test_the_last_steps_have_shorter_columns() -> None:
     assert dense.upper == pytest.approx(found.upper, rel=1e-9)
 
 
+def test_samples_of_a_class_cut_down() -> None:
+    """The product of truncated Poisson samples of one class; hardly ever cut down: that of Poisson samples."""
+    given: dict[str, Any] = {"toeplitz": [0.8, -0.6], "steps": 8, "rate": 0.05, "noise_multiplier": 2.0}
+    made = _cyclic(**given, class_size=400, most=30).step("add-remove")
+    whole = pl.Gaussian(2.0).truncated_poisson(0.05, 400, 30).step("add-remove").times(4)
+    assert made.without_sampler is not None
+    assert whole.without_sampler is not None
+    for ours, plain in (
+        (made.loss, whole.loss), (made.attained[0], whole.attained[0]),
+        (made.without_sampler.loss, whole.without_sampler.loss),
+    ):  # fmt: skip
+        assert ours is not None
+        assert plain is not None
+        for c in (-1.5, 0.5, 2.0, 6.0):
+            assert ours.log_mgf(c).real == pytest.approx(plain.log_mgf(c).real, rel=1e-9)
+    loose = _cyclic(**given, class_size=400, most=500).delta(0.5)  # never cut down
+    assert loose.upper == pytest.approx(_cyclic(**given).delta(0.5).upper, rel=1e-9)
+    assert _cyclic(**given, class_size=400, most=30, classes="secret").step("zero-out").attained == (None,)
+
+
 @pytest.mark.parametrize(
     "run",
     [
@@ -393,6 +413,11 @@ def test_mixtures_at_their_ends() -> None:
         ({"toeplitz": [1.0], "participation": "cyclic-poisson", "separation": 3}, "rate = None"),
         ({"toeplitz": [1.0], "participation": "cyclic-poisson", "separation": 3, "rate": 1.5}, "rate = 1.5"),
         ({"toeplitz": [1.0], "participation": "single", "classes": "secret"}, "classes"),
+        ({"toeplitz": [1.0], "participation": "single", "most": 3, "class_size": 9}, "does not go with"),
+        (
+            {"toeplitz": [1.0], "participation": "cyclic-poisson", "separation": 1, "rate": 0.5, "most": 3},
+            "go together",
+        ),
         ({"toeplitz": [1.0], "participation": "single", "sigma": 1.0}, "exactly one"),
         ({"toeplitz": [1e-60, 1e-200], "participation": "single"}, "largest entry"),
         ({"matrix": [[1e60]], "participation": "single"}, "largest entry"),

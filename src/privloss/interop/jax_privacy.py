@@ -79,8 +79,8 @@ def _banded(updates: int, run: Any, fixed: bool) -> Mechanism:
     cycle, users = run.cycle_length, run.examples_per_user or 1
     if fixed or users != 1 or run.truncated_batch_size is not None:
         raise Unsupported(
-            f"cycle_length = {cycle}: correlated noise is proven here for Poisson samples that are not cut down and one "
-            "example each; DpsgdTrainingAccountant(PrivlossAccountantConfig()) answers by JAX Privacy's reduction."
+            f"cycle_length = {cycle}: correlated noise is proven here for Poisson samples that are not cut down and "
+            "one example each; DpsgdTrainingAccountant(PrivlossAccountantConfig()) answers by JAX Privacy's reduction."
         )
     return MatrixMechanism(
         toeplitz=[1.0], steps=updates, participation="cyclic-poisson", separation=cycle,

@@ -47,7 +47,7 @@ _GOES_WITH = {  # parameters of the pattern: needed, and possible
     SINGLE: ((), ()),
     EPOCHS: (("separation",), ()),
     SEPARATED: (("separation",), ("times",)),
-    CYCLIC: (("separation", "rate"), ("classes",)),
+    CYCLIC: (("separation", "rate"), ("classes", "class_size", "most")),
     BINS: (("separation",), ()),
 }
 _NOT_ON_A_SAMPLE = (
@@ -75,6 +75,8 @@ class MatrixMechanism(Mechanism):
     times: int | None = whole(default=None, description="the most steps a record takes part in")
     rate: float | None = number(high=1.0, default=None, description="of the Poisson samples of a class")
     classes: str = word((PUBLIC, SECRET), PUBLIC)
+    class_size: int | None = whole(default=None, description="records of the largest class, where samples are cut down")
+    most: int | None = whole(default=None, description="the largest sample of a class that is kept")
     noise_multiplier: float | None = number(
         default=None, description="noise (per coordinate, of one row) / bound on one record's contribution to one step"
     )
@@ -107,12 +109,14 @@ class MatrixMechanism(Mechanism):
 
     def _check_pattern(self) -> None:
         needed, possible = _GOES_WITH[self.participation]
-        given = {"separation": self.separation, "times": self.times, "rate": self.rate}
+        given = {n: getattr(self, n) for n in ("separation", "times", "rate", "class_size", "most")}
         for name, value in given.items():
             if value is None and name in needed:
                 raise InvalidInput(f"{name} = None: participation = {self.participation!r} needs it.")
             if value is not None and name not in (*needed, *possible):
                 raise InvalidInput(f"{name} = {value!r}: does not go with participation = {self.participation!r}.")
+        if (self.class_size is None) != (self.most is None):
+            raise InvalidInput(f"class_size = {self.class_size!r}, most = {self.most!r}: go together.")
         if self.classes != PUBLIC and "classes" not in possible:
             raise InvalidInput(f"classes = {self.classes!r}: goes with participation = {CYCLIC!r}.")
 
@@ -214,7 +218,8 @@ def _pattern(m: MatrixMechanism, adjacency: str) -> str:
         SINGLE: "every record takes part in one step",
         EPOCHS: f"every record takes part in the same one of {b} steps of every epoch",
         SEPARATED: f"every record's steps are at least {b} apart" + (f", at most {m.times}" if m.times else ""),
-        CYCLIC: f"{b} classes of records ({m.classes}), each Poisson sampled at rate {m.rate!r} every {b} steps",
+        CYCLIC: f"{b} classes of records ({m.classes}), each Poisson sampled at rate {m.rate!r} every {b} steps"
+        + (f", of {m.class_size} records at most {m.most} kept at random" if m.most else ""),
         BINS: f"every record keeps one of {b} bins for the whole run, chosen uniformly and independently of the others",
     }[m.participation]
     ruled = "a rule that ignores the data chooses them"
@@ -236,7 +241,8 @@ def _step(m: MatrixMechanism, adjacency: str) -> Step:
     text = f"matrix-mechanism: at every step {noise.sensitivity_text(m.noise_multiplier, m.sensitivity, adjacency)}"
     told = steps.Noise(size / said if said > 0 else float("inf"), adjacency, f"{text}; {_pattern(m, adjacency)}")
     if m.participation == CYCLIC:
-        return steps.cyclic(m.strategy, m.separation or 1, m.rate or 0.0, m.classes == SECRET, told)
+        cut = None if m.class_size is None or m.most is None else (m.class_size, m.most)
+        return steps.cyclic(m.strategy, steps.Classes(m.separation or 1, m.rate or 0.0, m.classes == SECRET, cut), told)
     if m.participation == BINS:
         return steps.balls_in_bins(m.strategy, m.separation or 1, told)
     return steps.released(_squared(m), told)
@@ -268,7 +274,7 @@ def _mu_squared(m: MatrixMechanism, adjacency: str) -> Fraction | None:
     return (size / Fraction(said)) ** 2 * Fraction(_squared(m).high)
 
 
-_RUNS = ("participation", "separation?", "times?", "rate?", "classes?")
+_RUNS = ("participation", "separation?", "times?", "rate?", "classes?", "class_size?", "most?")
 add_kind(
     Kind(
         "matrix-mechanism",

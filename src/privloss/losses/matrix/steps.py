@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from privloss.losses.matrix import bins
 from privloss.losses.matrix.sensitivity import EPOCHS, Participation, Squared, squared_sensitivity
 from privloss.losses.matrix.strategy import MOST_TOEPLITZ, Strategy, Toeplitz
 from privloss.losses.samplers.poisson import gaussian_hit
+from privloss.losses.samplers.setting import Setting
 from privloss.losses.samplers.shuffle import largest_of
-from privloss.losses.step import REVEALED_LOSS, Step
+from privloss.losses.samplers.truncated_poisson import truncated_poisson
+from privloss.losses.step import REVEALED_LOSS, Distances, Step
 from privloss.losses.table.allocation import allocation_table
 from privloss.losses.table.loss import TableLoss
-from privloss.numerics.floats import lowered, raised
+from privloss.numerics.floats import Real, lowered, raised
 
 _ADAPTIVE = "contributions may depend on earlier outputs"
 
@@ -73,10 +76,21 @@ def _fixed_neighbours(noise: Noise, what: str) -> None:
         )
 
 
-def cyclic(strategy: Strategy, classes: int, rate: float, secret: bool, noise: Noise) -> Step:
+@dataclass(frozen=True)
+class Classes:
+    """How many, their sampling rate, whether they are secret, and the largest class with the largest sample of it that
+    is kept, if samples are cut down."""
+
+    count: int
+    rate: float
+    secret: bool = False
+    cut: tuple[int, int] | None = None
+
+
+def cyclic(strategy: Strategy, classes: Classes, noise: Noise) -> Step:
     """Class j is sampled at the steps j, j+b, ...: columns that share no row, so a product of Poisson samples."""
     _fixed_neighbours(noise, "cyclic Poisson")
-    norms = _class_norms(strategy, classes)
+    norms, rate = _class_norms(strategy, classes.count), classes.rate
     theorem = (
         "cyclic Poisson, C with at most as many bands as classes: the steps of a class share no row of C, so its pair "
         "is the product of Poisson-sampled Gaussians, one for every step (Choquette-Choo et al. 2023)"
@@ -84,10 +98,13 @@ def cyclic(strategy: Strategy, classes: int, rate: float, secret: bool, noise: N
     ordered = -np.sort(-norms, axis=1)
     above, best = ordered.max(axis=0), ordered[int(np.argmax(ordered.sum(axis=1)))]
     units = 2.0 * strategy.bands + 16
-    loss = _hits(np.asarray(raised(above, units)), rate, noise)
-    least: PrivacyLoss | None = _hits(np.asarray(lowered(best, units)), rate, noise)
-    if secret:  # of a single step nothing but that it takes part with probability rate / classes is needed
-        least = _hits(np.asarray(lowered(best[:1], units)), rate / classes, noise)
+    above, best = np.asarray(raised(above, units)), np.asarray(lowered(best, units))
+    if classes.cut is not None:
+        return _cut_down(above, best, classes, noise, theorem)
+    loss = _hits(above, rate, noise)
+    least: PrivacyLoss | None = _hits(best, rate, noise)
+    if classes.secret:  # of a single step nothing but that it takes part with probability rate / classes is needed
+        least = _hits(best[:1], rate / classes.count, noise)
     return Step((theorem,), (noise.text,), loss, mirrored=loss is None, attained=(least,))
 
 
@@ -111,10 +128,46 @@ def _class_norms(strategy: Strategy, classes: int) -> np.ndarray[tuple[int, int]
     return np.asarray(padded.reshape(-1, classes).T)
 
 
+def _cut_down(above: Real, best: Real, classes: Classes, noise: Noise, theorem: str) -> Step:
+    """Samples of a class cut down to a largest size: at step s another record may take the place of this one, which
+    moves the rows of column s alone; so the product is over truncated samples."""
+    n, most = classes.cut or (0, 0)
+
+    def steps(norms: Real) -> list[Step]:
+        found = []
+        for d, count in _distances(norms, noise):
+            hit = functools.partial(_hit, d)
+            one = Step((), (noise.text,), GaussianLoss(d * d), mirrored=True, poisson=hit, null_adds_nothing=True)
+            one = replace(one, distances=Distances(d, 2 * d), contributions_known=True)
+            at = Setting(noise.adjacency, "matrix mechanism", "matrix mechanism", "truncated-poisson")
+            found.append(truncated_poisson(one, classes.rate, n, most, at).times(count))
+        return found
+
+    made = steps(above)
+    fewer = [] if classes.secret else [(step.attained or (step.loss,))[0] for step in steps(best)]
+    loss = ComposedLoss.of(step.loss for step in made if step.loss is not None)
+    plain = ComposedLoss.of(GaussianLoss(n * (2 * d) ** 2) for d, n in _distances(above, noise))
+    below = ComposedLoss.of(part for part in fewer if part is not None)
+    text = made[0].theorems if made else ()
+    return Step(
+        (theorem, *text), (noise.text,), loss if loss.parts else None, mirrored=not loss.parts,
+        attained=(below if below.parts else None,), without_sampler=Step((), (), plain, mirrored=True),
+    )  # fmt: skip
+
+
+def _hit(distance: float, rate: float) -> Step:
+    return gaussian_hit(rate, 1 / distance)
+
+
+def _distances(norms: Iterable[float], noise: Noise) -> list[tuple[float, int]]:
+    """The distances of a class's steps in units of the noise, and how often each."""
+    sizes, counts = np.unique(np.asarray(norms), return_counts=True)
+    return [(float(s) * noise.moved, int(n)) for s, n in zip(sizes, counts, strict=True) if s > 0]
+
+
 def _hits(norms: Iterable[float], rate: float, noise: Noise) -> PrivacyLoss | None:
     """One Poisson-sampled Gaussian for every norm."""
-    sizes, counts = np.unique(np.asarray(norms), return_counts=True)
-    kept = [(float(s) * noise.moved, int(n)) for s, n in zip(sizes, counts, strict=True) if s > 0]
+    kept = _distances(norms, noise)
     if rate == 0 or not kept:
         return None
     if rate == 1:
