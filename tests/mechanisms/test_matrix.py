@@ -75,6 +75,8 @@ def test_adjacencies() -> None:
     epochs = replace(run, participation="fixed-epochs")
     assert epochs.delta(0.5, adjacency="zero-out").upper <= run.delta(0.5).upper * (1 + 1e-12)
     assert not epochs.supported("add-remove")
+    with pytest.raises(pl.Unsupported, match="moves others"):
+        epochs.mu_squared("add-remove")
     for amplified in (_cyclic(), _bins(0.5)):
         assert not amplified.supported("replace-one")
 

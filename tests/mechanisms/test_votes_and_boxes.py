@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -11,6 +12,7 @@ from scipy.special import gammaln
 from scipy.stats import laplace, norm
 
 import privloss as pl
+from privloss.losses.closed.votes import comparisons
 
 
 def coin_delta(p: float, q: float, eps: float) -> float:
@@ -72,6 +74,15 @@ def test_noise_at_its_ends() -> None:
         found = pl.NoisyThreshold(quiet).delta(0.0)
         assert found.lower == pytest.approx(1 / (quiet * math.sqrt(2 * math.pi)), rel=1e-9)
         assert (pl.NoisyThreshold(quiet) * 2).delta(0.0).lower <= pl.GDP(math.sqrt(2) / quiet).delta(0.0).upper
+
+
+def test_the_even_comparison_keeps_its_digits() -> None:
+    """log Phi(mu/2) / Phi(-mu/2), rounded down, against mpmath."""
+    for mu in (1e-12, 1e-6, 0.3, 1.5, 9.0):
+        with mpmath.workdps(40):
+            truth = mpmath.log(mpmath.ncdf(mpmath.mpf(mu) / 2) / mpmath.ncdf(-mpmath.mpf(mu) / 2))
+            (loss,) = comparisons(mu, ())
+            assert truth * (1 - mpmath.mpf(1e-14)) <= loss.largest_lower <= truth
 
 
 # -- adaptive clipping -------------------------------------------------------------------------------------------------

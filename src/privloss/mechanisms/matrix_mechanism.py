@@ -228,12 +228,16 @@ def _pattern(m: MatrixMechanism, adjacency: str) -> str:
     return f"{text}; {ruled}; a row of C x is released after the contributions in it were chosen"
 
 
-def _step(m: MatrixMechanism, adjacency: str) -> Step:
+def _refuse_moved_records(m: MatrixMechanism, adjacency: str) -> None:
     if adjacency == ADD_REMOVE and m.participation == EPOCHS:
         raise Unsupported(
             f"{m!r} under add-remove: where epochs repeat one order a record more or less moves others to other steps; "
             "ask under zero-out or replace-one."
         )
+
+
+def _step(m: MatrixMechanism, adjacency: str) -> Step:
+    _refuse_moved_records(m, adjacency)
     said = noise.said(m.noise_multiplier, m.sigma)
     size = noise.sensitivity(m.noise_multiplier, m.sensitivity, adjacency)
     if said > _QUIETEST * size:
@@ -265,6 +269,7 @@ def _grouped(m: MatrixMechanism, people: int, adjacency: str) -> MatrixMechanism
 
 def _mu_squared(m: MatrixMechanism, adjacency: str) -> Fraction | None:
     """From the upper end of the sensitivity."""
+    _refuse_moved_records(m, adjacency)
     if m.participation in (CYCLIC, BINS):
         return None
     said = noise.said(m.noise_multiplier, m.sigma)
