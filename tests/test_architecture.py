@@ -230,18 +230,21 @@ def test_few_types_are_ignored() -> None:
 def test_public_surface() -> None:
     assert sorted(privloss.__all__) == sorted(
         [
-            "AboveThreshold", "Accountant", "Allocated", "AlreadySpentError", "ApproxDP", "Bound", "Bounds", "Certificate",
-            "Custom", "DensityPair", "DiscreteGaussian", "DiscreteLaplace", "DiscretePair", "Exponential", "FixedSize",
-            "GDP", "Gaussian", "GaussianPair", "Geometric", "InvalidInput", "InvalidPlan", "Kind", "Laplace", "Ledger",
-            "Mechanism", "MissingExtra", "NoisyMax", "PermuteAndFlip", "Plan", "PoissonSampled", "PrivacyProfile",
-            "PrivlossError", "PureDP", "Quantile", "RDP", "RandomizedResponse", "RefusedError", "Sampled", "SelectBest",
-            "Shuffled", "Step", "Tabulated", "Together", "TopK", "TradeOff", "TruncatedCDP", "TruncatedGaussian",
+            "AboveThreshold", "Accountant", "Allocated", "AlreadySpentError", "ApproxDP", "Bound", "Bounds",
+            "Certificate", "Custom", "DensityPair", "DiscreteGaussian", "DiscreteLaplace", "DiscretePair",
+            "DistanceTest", "Exponential", "FixedSize", "GDP", "GNMax", "Gaussian", "GaussianMixture", "GaussianPair",
+            "Geometric", "InvalidInput", "InvalidPlan", "Kind", "Laplace", "Ledger", "MatrixMechanism", "Mechanism",
+            "MissingExtra", "NoisyMax", "NoisyThreshold", "PermuteAndFlip", "Plan", "PoissonSampled",
+            "PrivacyProfile", "PrivlossError", "PureDP", "Quantile", "RDP", "RandomizedResponse", "RefusedError",
+            "Sampled", "SelectBest", "Shuffled", "SmoothSensitivity", "StabilityHistogram", "Step", "Tabulated",
+            "Together", "TopK", "TradeOff", "TreeAggregation", "TruncatedCDP", "TruncatedGaussian",
             "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported", "WithReplacement",
-            "ZCDP", "__version__", "allocate", "calibrate", "central_limit", "certify", "compare", "composition",
-            "conversion", "dp_sgd", "estimate", "figures", "gaussian_dp", "group", "inequalities", "limits", "odometers",
-            "optimal_conversion", "parallel", "parameters", "pipelines", "register", "remarks", "saddle_point",
-            "select_best", "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "together",
-            "tracing", "tradeoff", "verify",
+            "ZCDP", "__version__", "adaptive_clipping", "allocate", "calibrate", "central_limit", "certify",
+            "compare", "composition", "confident_gnmax", "conversion", "dp_ftrl", "dp_sgd", "estimate", "figures",
+            "gaussian_dp", "group", "inequalities", "limits", "odometers", "optimal_conversion", "parallel",
+            "parameters", "pipelines", "propose_test_release", "register", "remarks", "saddle_point", "select_best",
+            "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "together", "tracing",
+            "tradeoff", "verify",
         ]
     )  # fmt: skip
     assert all(hasattr(privloss, name) for name in privloss.__all__)

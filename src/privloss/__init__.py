@@ -42,12 +42,19 @@ if TYPE_CHECKING:
     from privloss.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
     from privloss.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
     from privloss.mechanisms.discrete_laplace import Geometric as Geometric
+    from privloss.mechanisms.distance_test import DistanceTest as DistanceTest
+    from privloss.mechanisms.distance_test import propose_test_release as propose_test_release
     from privloss.mechanisms.exponential import Exponential as Exponential
     from privloss.mechanisms.gaussian import Gaussian as Gaussian
+    from privloss.mechanisms.gaussian_mixture import GaussianMixture as GaussianMixture
     from privloss.mechanisms.gdp import GDP as GDP
+    from privloss.mechanisms.gnmax import GNMax as GNMax
+    from privloss.mechanisms.gnmax import confident_gnmax as confident_gnmax
     from privloss.mechanisms.kinds import Kind as Kind
     from privloss.mechanisms.laplace import Laplace as Laplace
+    from privloss.mechanisms.matrix_mechanism import MatrixMechanism as MatrixMechanism
     from privloss.mechanisms.noisy_max import NoisyMax as NoisyMax
+    from privloss.mechanisms.noisy_threshold import NoisyThreshold as NoisyThreshold
     from privloss.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
     from privloss.mechanisms.privacy_profile import PrivacyProfile as PrivacyProfile
     from privloss.mechanisms.pure_dp import PureDP as PureDP
@@ -63,6 +70,8 @@ if TYPE_CHECKING:
     from privloss.mechanisms.samplers.truncated_poisson import TruncatedPoisson as TruncatedPoisson
     from privloss.mechanisms.select_best import SelectBest as SelectBest
     from privloss.mechanisms.select_best import select_best as select_best
+    from privloss.mechanisms.smooth_sensitivity import SmoothSensitivity as SmoothSensitivity
+    from privloss.mechanisms.stability_histogram import StabilityHistogram as StabilityHistogram
     from privloss.mechanisms.tabulated import Tabulated as Tabulated
     from privloss.mechanisms.tabulated import tabulate as tabulate
     from privloss.mechanisms.tabulated import tabulate_densities as tabulate_densities
@@ -70,6 +79,7 @@ if TYPE_CHECKING:
     from privloss.mechanisms.together import together as together
     from privloss.mechanisms.top_k import TopK as TopK
     from privloss.mechanisms.trade_off import TradeOff as TradeOff
+    from privloss.mechanisms.tree import TreeAggregation as TreeAggregation
     from privloss.mechanisms.truncated_cdp import TruncatedCDP as TruncatedCDP
     from privloss.mechanisms.truncated_gaussian import TruncatedGaussian as TruncatedGaussian
     from privloss.mechanisms.truncated_laplace import TruncatedLaplace as TruncatedLaplace
@@ -78,8 +88,10 @@ if TYPE_CHECKING:
     from privloss.numerics.bound import Bound as Bound
     from privloss.numerics.bound import Bounds as Bounds
     from privloss.planning.accountant import Accountant as Accountant
+    from privloss.planning.adaptive_clipping import adaptive_clipping as adaptive_clipping
     from privloss.planning.allocate import allocate as allocate
     from privloss.planning.calibrate import calibrate as calibrate
+    from privloss.planning.dp_ftrl import dp_ftrl as dp_ftrl
     from privloss.planning.dp_sgd import dp_sgd as dp_sgd
     from privloss.planning.sweep import sweep as sweep
     from privloss.theorems import central_limit as central_limit
@@ -139,13 +151,18 @@ _HOMES = {
         "DiscreteLaplace",
         "Geometric",
     ),
+    "mechanisms.distance_test": ("DistanceTest", "propose_test_release"),
     "mechanisms.exponential": ("Exponential",),
     "mechanisms.gaussian": ("Gaussian",),
+    "mechanisms.gaussian_mixture": ("GaussianMixture",),
     "mechanisms.gdp": ("GDP",),
+    "mechanisms.gnmax": ("GNMax", "confident_gnmax"),
     "mechanisms.kinds": ("Kind",),
     "mechanisms.laplace": ("Laplace",),
+    "mechanisms.matrix_mechanism": ("MatrixMechanism",),
     "mechanisms.noisy_max": ("NoisyMax",),
     "mechanisms.permute_and_flip": ("PermuteAndFlip",),
+    "mechanisms.noisy_threshold": ("NoisyThreshold",),
     "mechanisms.privacy_profile": ("PrivacyProfile",),
     "mechanisms.pure_dp": ("PureDP",),
     "mechanisms.quantile": ("Quantile",),
@@ -166,6 +183,8 @@ _HOMES = {
         "SelectBest",
         "select_best",
     ),
+    "mechanisms.smooth_sensitivity": ("SmoothSensitivity",),
+    "mechanisms.stability_histogram": ("StabilityHistogram",),
     "mechanisms.tabulated": (
         "Tabulated",
         "tabulate",
@@ -178,6 +197,7 @@ _HOMES = {
     "mechanisms.top_k": ("TopK",),
     "mechanisms.trade_off": ("TradeOff",),
     "mechanisms.truncated_cdp": ("TruncatedCDP",),
+    "mechanisms.tree": ("TreeAggregation",),
     "mechanisms.truncated_gaussian": ("TruncatedGaussian",),
     "mechanisms.truncated_laplace": ("TruncatedLaplace",),
     "mechanisms.unary_encoding": ("UnaryEncoding",),
@@ -187,8 +207,10 @@ _HOMES = {
         "Bounds",
     ),
     "planning.accountant": ("Accountant",),
+    "planning.adaptive_clipping": ("adaptive_clipping",),
     "planning.allocate": ("allocate",),
     "planning.calibrate": ("calibrate",),
+    "planning.dp_ftrl": ("dp_ftrl",),
     "planning.dp_sgd": ("dp_sgd",),
     "planning.sweep": ("sweep",),
     "theorems.compare": ("compare",),
@@ -238,9 +260,12 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscretePair",
+    "DistanceTest",
     "Exponential",
     "FixedSize",
+    "GNMax",
     "Gaussian",
+    "GaussianMixture",
     "GaussianPair",
     "Geometric",
     "InvalidInput",
@@ -248,9 +273,11 @@ __all__ = [
     "Kind",
     "Laplace",
     "Ledger",
+    "MatrixMechanism",
     "Mechanism",
     "MissingExtra",
     "NoisyMax",
+    "NoisyThreshold",
     "PermuteAndFlip",
     "Plan",
     "PoissonSampled",
@@ -263,11 +290,14 @@ __all__ = [
     "Sampled",
     "SelectBest",
     "Shuffled",
+    "SmoothSensitivity",
+    "StabilityHistogram",
     "Step",
     "Tabulated",
     "Together",
     "TopK",
     "TradeOff",
+    "TreeAggregation",
     "TruncatedCDP",
     "TruncatedGaussian",
     "TruncatedLaplace",
@@ -277,13 +307,16 @@ __all__ = [
     "Unsupported",
     "WithReplacement",
     "__version__",
+    "adaptive_clipping",
     "allocate",
     "calibrate",
     "central_limit",
     "certify",
     "compare",
     "composition",
+    "confident_gnmax",
     "conversion",
+    "dp_ftrl",
     "dp_sgd",
     "estimate",
     "figures",
@@ -296,6 +329,7 @@ __all__ = [
     "parallel",
     "parameters",
     "pipelines",
+    "propose_test_release",
     "register",
     "remarks",
     "saddle_point",

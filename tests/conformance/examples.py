@@ -48,6 +48,26 @@ MECHANISMS: list[pl.Mechanism] = [
     pl.TopK(0.3, 3),
     pl.TopK(0.3, 3, "laplace", "one-shot"),
     pl.Quantile(0.3, 0.25),
+    pl.MatrixMechanism.square_root(
+        steps=60, noise_multiplier=9.0, participation="min-separation", separation=20, times=2
+    ),
+    pl.MatrixMechanism(matrix=[[1, 0], [-0.5, 1]], sigma=4.0, participation="min-separation", separation=1),
+    pl.MatrixMechanism.square_root(
+        steps=60, bands=5, noise_multiplier=4.0, participation="cyclic-poisson", separation=6, rate=0.1
+    ),
+    pl.MatrixMechanism.square_root(
+        steps=60, bands=4, noise_multiplier=4.0, participation="balls-in-bins", separation=20
+    ),
+    pl.TreeAggregation(steps=100, noise_multiplier=12.0),
+    pl.TreeAggregation(steps=100, trees=2, noise="laplace", scale=40.0, sensitivity=2.0),
+    pl.GaussianMixture([1.0, 2.0], [0.1, 0.02], 3.0),
+    pl.GNMax(20.0),
+    pl.NoisyThreshold(5.0),
+    pl.SmoothSensitivity(noise="student-t", smoothness=0.1, scale=0.5, degrees=3),
+    pl.SmoothSensitivity(noise="laplace-log-normal", smoothness=0.1, scale=0.2, shape=0.5),
+    pl.DistanceTest(0.5, 1e-6),
+    pl.StabilityHistogram(2.0, 40.0),
+    pl.StabilityHistogram(5.0, 40.0, 3, "gaussian"),
     Wrapped(2.0, 8),
     Skewed([0.7, 0.3], [0.5, 0.5]),
 ]

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,11 @@ class Entry:
 
 def plan(mechanism: object, count: int = 1) -> pl.Plan:
     return mechanism * count  # type: ignore[operator, no-any-return]
+
+
+def square_root(**changes: Any) -> pl.MatrixMechanism:
+    given: dict[str, Any] = {"participation": "min-separation", "separation": 20, "noise_multiplier": 9.0}
+    return pl.MatrixMechanism.square_root(steps=60, **{**given, **changes})
 
 
 MECHANISMS = [
@@ -254,6 +260,50 @@ MECHANISMS = [
         (("rate", lambda v: plan(pl.ZCDP(0.1).poisson(v), 30), (0.0, 1e-3, 0.1, 0.11, 1.0), +1),),
     ),
     Entry(
+        "matrix-mechanism",
+        lambda: plan(square_root(), 2),
+        (
+            ("noise", lambda v: plan(square_root(noise_multiplier=v)), (0.0, 0.5, 9.0, 9.0001, 80.0), -1),
+            ("separation", lambda v: plan(square_root(separation=int(v))), (1, 5, 6, 30, 60), -1),
+            ("times", lambda v: plan(square_root(separation=5, times=int(v))), (1, 2, 5, 12), +1),
+        ),
+    ),
+    Entry(
+        "tree-aggregation",
+        lambda: plan(pl.TreeAggregation(steps=100, noise="laplace", noise_multiplier=40.0), 2),
+        (
+            ("steps", lambda v: plan(pl.TreeAggregation(steps=int(v), noise_multiplier=9.0)), (1, 2, 3, 100, 128), +1),
+            ("trees", lambda v: plan(pl.TreeAggregation(steps=9, trees=int(v), noise_multiplier=9.0)), (1, 2, 50), +1),
+        ),
+    ),
+    Entry(
+        "gaussian-mixture",
+        lambda: plan(pl.GaussianMixture([1.0, 2.0], [0.1, 0.02], 3.0), 20),
+        (
+            ("sigma", lambda v: plan(pl.GaussianMixture([1.0, 2.0], [0.1, 0.02], v), 20), (0.0, 1.0, 3.0, 3.01), -1),
+            ("distance", lambda v: plan(pl.GaussianMixture([1.0, v], [0.1, 0.02], 3.0)), (0.0, 0.5, 1.0, 2.0), +1),
+            ("weight", lambda v: plan(pl.GaussianMixture([1.0, 2.0], [0.1, v], 3.0)), (0.0, 1e-6, 0.1, 0.9), +1),
+        ),
+    ),
+    Entry(
+        "gnmax",
+        lambda: plan(pl.GNMax(20.0), 9),
+        (("sigma", lambda v: plan(pl.GNMax(v), 9), (0.0, 1.0, 20.0, 20.01, 500.0), -1),),
+    ),
+    Entry(
+        "noisy-threshold",
+        lambda: plan(pl.NoisyThreshold(5.0), 4),
+        (("sensitivity", lambda v: plan(pl.NoisyThreshold(5.0, v), 4), (0.01, 1.0, 1.001, 30.0), +1),),
+    ),
+    Entry(
+        "stability-histogram",
+        lambda: plan(pl.StabilityHistogram(2.0, 40.0), 2),
+        (
+            ("threshold", lambda v: plan(pl.StabilityHistogram(2.0, v), 2), (1.0, 20.0, 40.0, 41.0), -1),
+            ("bins", lambda v: plan(pl.StabilityHistogram(2.0, 60.0, int(v), "gaussian")), (1, 2, 5), +1),
+        ),
+    ),
+    Entry(
         "from outside: wrapped",
         lambda: plan(Wrapped(2.0, 8), 4),
         (
@@ -280,6 +330,7 @@ MECHANISMS = [
 CURVES = ("zcdp", "truncated-cdp", "rdp", "poisson zcdp", "approximate zcdp")
 NOT_ATTAINED = (  # the dominating pair of many uses may not be attained
     "exponential", "noisy-max", "select-best", "above-threshold", "with-replacement", "truncated-poisson", "allocation",
+    "gnmax", "noisy-threshold", "stability-histogram",
 )  # fmt: skip
 WITH_K = [e for e in MECHANISMS if e.name not in CURVES]
 every = pytest.mark.parametrize("entry", MECHANISMS, ids=lambda e: e.name)

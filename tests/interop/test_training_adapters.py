@@ -84,7 +84,10 @@ def test_no_noise_promises_nothing_and_the_rest_is_refused_by_name(jp: Any) -> N
     made = jp.TrainingAccountant()
     assert made.compute_epsilon(10, run(noise_multipliers=0.0, examples_per_user=3)) == math.inf
     with pytest.raises(pl.Unsupported, match="cycle_length = 4"):
-        made.plan(10, run(cycle_length=4))
+        made.plan(10, run(cycle_length=4, truncated_batch_size=300))
+    banded = made.plan(1000, run(cycle_length=4))
+    product = pl.Gaussian(1.0).poisson(10 / (1000 // 4)) * 250
+    assert banded.epsilon(DELTA).upper == pytest.approx(product.epsilon(DELTA).upper)
     with pytest.raises(pl.Unsupported, match="truncated_batch_size"):
         made.plan(10, run(truncated_batch_size=20, sampling_method=SamplingMethod.FIXED_BATCH_SIZE))
     with pytest.raises(pl.Unsupported, match="group of 2"):

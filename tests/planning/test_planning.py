@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -306,3 +307,56 @@ def test_groups_on_a_sample() -> None:
     found = pl.group.plan(pl.Gaussian(noise).poisson(q).as_plan(), 2).delta(eps)
     assert found.lower == pytest.approx(truth, rel=1e-6)
     assert found.relative_width < 1e-9
+
+
+# -- correlated noise --------------------------------------------------------------------------------------------------
+
+FTRL: dict[str, Any] = {
+    "dataset_size": 1000, "batch_size": 100, "epochs": 3, "noise_multiplier": 6.0, "participation": "fixed-epochs",
+}  # fmt: skip
+
+
+def test_dp_ftrl_says_what_the_mechanism_says() -> None:
+    made = pl.MatrixMechanism.square_root(steps=30, noise_multiplier=6.0, participation="fixed-epochs", separation=10)
+    assert pl.dp_ftrl(**FTRL).plan == pl.Plan.of(made, adjacency="zero-out")
+    banded = pl.dp_ftrl(**{**FTRL, "participation": "cyclic-poisson", "bands": 5, "adjacency": "add-remove"})
+    (step, _), *_ = banded.plan.steps
+    assert (step.separation, step.rate, len(step.toeplitz)) == (5, 0.5, 5)  # type: ignore[attr-defined]
+    independent = pl.dp_ftrl(**FTRL, strategy="identity")
+    assert independent.epsilon(1e-6).upper == pytest.approx((pl.Gaussian(6.0) * 3).epsilon(1e-6).upper, rel=1e-9)
+    assert pl.dp_ftrl(**FTRL, strategy=np.eye(30)).epsilon(1e-6).upper == pytest.approx(
+        independent.epsilon(1e-6).upper, rel=1e-9
+    )
+    tree = pl.dp_ftrl(**FTRL, strategy="tree")
+    assert tree.plan.steps == ((pl.TreeAggregation(steps=10, trees=3, noise_multiplier=6.0), 1),)
+    apart = pl.dp_ftrl(**{**FTRL, "participation": "min-separation", "separation": 7})
+    assert apart.epsilon(1e-6).upper >= pl.dp_ftrl(**FTRL).epsilon(1e-6).lower
+    assert "steps at least 7 apart, at most 3" in str(apart)
+    (bins, _), *_ = pl.dp_ftrl(**{**FTRL, "participation": "balls-in-bins"}).plan.steps
+    assert bins.separation == 10  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"batch_size": 1001}, "batch_size"),
+        ({"participation": "single"}, "more than one epoch"),
+        ({"participation": "min-separation"}, "separation = None"),
+        ({"participation": "cyclic-poisson", "separation": 11}, "smaller than batch_size"),
+        ({"participation": "often"}, "participation"),
+        ({"separation": 3}, "does not go with"),
+        ({"strategy": "best"}, "strategy"),
+        ({"strategy": "tree", "bands": 3}, "tree"),
+        ({"strategy": "identity", "bands": 3}, "bands"),
+        ({"strategy": [[1.0, 0.0], [1.0, 1.0]]}, "2 columns"),
+        ({"steps": 30}, "exactly one"),
+    ],
+)
+def test_contradictory_ftrl_runs(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(pl.InvalidInput, match=words):
+        pl.dp_ftrl(**{**FTRL, **changes})
+
+
+def test_batches_cut_from_an_order_are_refused_under_add_remove() -> None:
+    with pytest.raises(pl.Unsupported, match="moves others to other steps"):
+        pl.dp_ftrl(**FTRL, adjacency="add-remove").epsilon(1e-6)

@@ -113,6 +113,16 @@ def _select_best(m: Any, adjacency: str) -> Any:
     return dpa.RepeatAndSelectDpEvent(_composition(m.base, adjacency), m.mean, m.law.shape)
 
 
+def _mixture(m: Any, adjacency: str) -> Any:
+    known = abs(sum(m.probabilities) - 1) < 1e-12
+    return dpa.MixtureOfGaussiansDpEvent(m.sigma, list(m.sensitivities), list(m.probabilities)) if known else None
+
+
+def _tree(m: Any, adjacency: str) -> Any:
+    known = m.trees == 1 and m.noise == "gaussian" and m.noise_multiplier is not None and adjacency == ZERO_OUT
+    return dpa.SingleEpochTreeAggregationDpEvent(m.noise_multiplier, m.steps) if known else None
+
+
 _RELEASES: dict[str, Callable[[Any, str], Any]] = {
     "gaussian": _gaussian,
     "laplace": _laplace,
@@ -121,6 +131,8 @@ _RELEASES: dict[str, Callable[[Any, str], Any]] = {
     "pure-dp": _nothing,
     "select-best": _select_best,
     "zcdp": _zcdp,
+    "gaussian-mixture": _mixture,
+    "tree-aggregation": _tree,
 }
 
 

@@ -24,12 +24,14 @@ from privloss.errors import InvalidInput, Unsupported
 from privloss.mechanisms.base import Mechanism, Plan, Sampled, on_scheme
 from privloss.mechanisms.discrete_laplace import DiscreteLaplace
 from privloss.mechanisms.gaussian import Gaussian
+from privloss.mechanisms.gaussian_mixture import GaussianMixture
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.noise import contributions
 from privloss.mechanisms.pure_dp import PureDP
 from privloss.mechanisms.randomized_response import RandomizedResponse
 from privloss.mechanisms.rdp import RDP
 from privloss.mechanisms.select_best import SelectBest
+from privloss.mechanisms.tree import TreeAggregation
 from privloss.mechanisms.worst_neighbours import Support
 from privloss.mechanisms.zcdp import ZCDP
 from privloss.numerics import check
@@ -195,8 +197,7 @@ def _randomized_response(reader: Reader, event: Event) -> Steps:
 
 
 def _tree(reader: Reader, event: Event) -> Steps:
-    """Nodes are dyadic intervals of steps, each released once with Gaussian noise: a record, in one step of one tree,
-    is in at most one interval of every length 1, 2, 4, ... up to the number of steps."""
+    """The longest of the trees: a record has one step in one of them."""
     if reader.adjacency != ZERO_OUT or reader.on_sample:
         raise event.refused(
             "a tree keeps every record at its own step, so there is a bound under zero-out only, without a sampler."
@@ -204,12 +205,11 @@ def _tree(reader: Reader, event: Event) -> Steps:
     counts = event["step_counts"]
     counts = [counts] if not isinstance(counts, (list, tuple)) else counts
     most = max((0 if _is_zero(c) else check.count("step_counts", c) for c in counts), default=0)
-    step = Gaussian(noise_multiplier=event["noise_multiplier"])
-    return ((step, most.bit_length()),) if most else ()
+    return ((TreeAggregation(steps=most, noise_multiplier=event["noise_multiplier"]), 1),) if most else ()
 
 
 def _mixture(reader: Reader, event: Event) -> Steps:
-    """N(0) against sum p_i N(c_i): a plain or Poisson-sampled Gaussian, or refused."""
+    """N(0) against sum p_i N(c_i)."""
     if reader.adjacency == REPLACE_ONE:
         raise event.refused("describes a record that is there or not; ask under add-remove or zero-out.")
     sizes = [check.number("sensitivities", c) for c in event["sensitivities"]]
@@ -219,8 +219,10 @@ def _mixture(reader: Reader, event: Event) -> Steps:
     parts = [(c, p) for c, p in zip(sizes, weights, strict=True) if c != 0 and p > 0]
     if not parts:
         return ()
-    if len(parts) > 1 or parts[0][0] < 0:
-        raise event.refused("a mixture of several shifts has no proven pair here; describe the sampler instead.")
+    if any(c < 0 for c, _ in parts):
+        raise event.refused("shifts of both signs have no monotone likelihood ratio, and no proven pair.")
+    if len(parts) > 1:
+        return ((GaussianMixture(sizes, weights, event["standard_deviation"]), 1),)
     ((size, rate),) = parts
     release = Gaussian(sigma=event["standard_deviation"], sensitivity=size)
     return ((release if all(sizes) else release.poisson(rate), 1),)

@@ -20,6 +20,7 @@ from privloss.errors import MissingExtra, Unsupported
 from privloss.interop.dp_accounting import PrivlossAccountant
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.mechanisms.gaussian import Gaussian
+from privloss.mechanisms.matrix_mechanism import MatrixMechanism
 from privloss.numerics.bound import Bound
 from privloss.theorems import group
 
@@ -54,12 +55,9 @@ class TrainingAccountant(analysis.DpTrainingAccountant):
 
     def plan(self, num_updates: Any, dp_params: Any) -> Plan:
         """What runs; for users with several examples, as they see it."""
-        if dp_params.cycle_length not in (None, 1):
-            raise Unsupported(
-                f"cycle_length = {dp_params.cycle_length}: noise that is correlated between steps has no proven bound "
-                "here; DpsgdTrainingAccountant(PrivlossAccountantConfig()) answers by JAX Privacy's own reduction."
-            )
         fixed = dp_params.sampling_method is analysis.SamplingMethod.FIXED_BATCH_SIZE
+        if dp_params.cycle_length not in (None, 1):
+            return Plan(((_banded(int(num_updates), dp_params, fixed), 1),))
         steps = tuple(_steps(int(num_updates), dp_params, fixed))
         plan = Plan(steps, REPLACE_ONE if fixed else ADD_REMOVE)
         return group.plan(plan, people=dp_params.examples_per_user or 1)
@@ -73,6 +71,21 @@ class TrainingAccountant(analysis.DpTrainingAccountant):
         if dp_params.noise_multipliers == 0:  # where calibrations begin: no sampler makes a promise without noise
             return math.inf
         return self.estimate(num_updates, dp_params).upper
+
+
+def _banded(updates: int, run: Any, fixed: bool) -> Mechanism:
+    """BandMF on cyclic Poisson samples: with at most `cycle_length` bands and columns of norm 1 at most any C has the
+    pair of C = 1, a Poisson-sampled Gaussian for every step of a class (docs/matrix.md)."""
+    cycle, users = run.cycle_length, run.examples_per_user or 1
+    if fixed or users != 1 or run.truncated_batch_size is not None:
+        raise Unsupported(
+            f"cycle_length = {cycle}: correlated noise is proven here for Poisson samples that are not cut down and "
+            "one example each; DpsgdTrainingAccountant(PrivlossAccountantConfig()) answers by JAX Privacy's reduction."
+        )
+    return MatrixMechanism(
+        toeplitz=[1.0], steps=updates, participation="cyclic-poisson", separation=cycle,
+        rate=int(run.batch_size) / (run.num_samples // cycle), noise_multiplier=float(run.noise_multipliers),
+    )  # fmt: skip
 
 
 def _steps(updates: int, run: Any, fixed: bool) -> Iterator[tuple[Mechanism, int]]:

@@ -188,6 +188,9 @@ class Sampled(Mechanism):
         if isinstance(self.mechanism, Sampled):
             hint = "; multiply the rates of nested Poisson samples" if self.mechanism.method == self.method else ""
             raise InvalidInput(f"mechanism = {self.mechanism!r}: is sampled already{hint}.")
+        known = KINDS.get(self.mechanism.kind)
+        if known is not None and known.not_on_a_sample:
+            raise Unsupported(f"{self.mechanism!r} on a sample: {known.not_on_a_sample}")
         super().__post_init__()
 
     def step(self, adjacency: str) -> Step:

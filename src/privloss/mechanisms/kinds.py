@@ -36,6 +36,7 @@ class Kind:
     )
     parts: Callable[[Any], Sequence[tuple[Any, int]]] | None = None  # it is nothing but several uses of others
     aliases: tuple[str, ...] = ()  # other names accepted in plan files
+    not_on_a_sample: str = ""  # why no sampler takes it, if none does
     certified: str = ""  # how the checker proves it; empty: not certified
 
 

@@ -39,7 +39,8 @@ def public_name(f: Field[Any]) -> str:
     return f.name if found is None or found.public is None else found.public
 
 
-def _field(parameter: Parameter, default: Any) -> Any:
+def declare(parameter: Parameter, default: Any = MISSING) -> Any:
+    """A field with this parameter."""
     return field(default=default, metadata={"parameter": parameter})
 
 
@@ -61,15 +62,17 @@ def number(
         schema["default"] = plain
     if description is not None:
         schema["description"] = description
-    return _field(
+    return declare(
         Parameter(lambda name, v: check.number(name, v, low=low, high=high, above=above), schema, public, plain),
         default,
     )
 
 
-def whole(*, low: int = 1, default: Any = MISSING, plain: Any = None) -> Any:
+def whole(*, low: int = 1, default: Any = MISSING, plain: Any = None, description: str | None = None) -> Any:
     """A whole number from `low` to 10^12."""
-    schema = {"type": "integer", "minimum": low, "maximum": check.MAX_COUNT}
+    schema: dict[str, Any] = {"type": "integer", "minimum": low, "maximum": check.MAX_COUNT}
+    if description is not None:
+        schema["description"] = description
     if plain is not None:
         schema["default"] = plain
 
@@ -79,18 +82,28 @@ def whole(*, low: int = 1, default: Any = MISSING, plain: Any = None) -> Any:
             raise InvalidInput(f"{name} = {value!r}: must be at least {low}.")
         return found
 
-    return _field(Parameter(checked, schema, None, plain), default)
+    return declare(Parameter(checked, schema, None, plain), default)
 
 
-def word(options: tuple[str, ...], default: str) -> Any:
-    """One of a few words."""
-    schema = {"enum": list(options), "default": default}
-    return _field(Parameter(lambda name, v: check.choice(name, v, options), schema, None, default), default)
+def word(options: tuple[str, ...], default: str | None = None) -> Any:
+    """One of a few words; without a default it must be said."""
+    schema: dict[str, Any] = {"enum": list(options)} if default is None else {"enum": list(options), "default": default}
+    found = Parameter(lambda name, v: check.choice(name, v, options), schema, None, default)
+    return declare(found, MISSING if default is None else default)
 
 
-def numbers(*, low: float = 0.0, high: float = math.inf, above: bool = False, description: str | None = None) -> Any:
+def numbers(
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    above: bool = False,
+    default: Any = MISSING,
+    description: str | None = None,
+) -> Any:
     """A list of numbers, kept as a tuple."""
-    entry: dict[str, Any] = {"type": "number", "exclusiveMinimum" if above else "minimum": low}
+    entry: dict[str, Any] = {"type": "number"}
+    if low > -math.inf:
+        entry["exclusiveMinimum" if above else "minimum"] = low
     if high < math.inf:
         entry["maximum"] = high
     schema: dict[str, Any] = {"type": "array", "minItems": 1, "items": entry}
@@ -105,13 +118,13 @@ def numbers(*, low: float = 0.0, high: float = math.inf, above: bool = False, de
             raise InvalidInput(f"{name} = {values!r}: must not be empty.")
         return found
 
-    return _field(Parameter(checked, schema), MISSING)
+    return declare(Parameter(checked, schema), default)
 
 
 def steps() -> Any:
     """Mechanisms with counts, kept as a tuple of pairs; in plan files a list of steps."""
     schema = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}
-    return _field(Parameter(lambda name, v: v, schema, nested=True), MISSING)
+    return declare(Parameter(lambda name, v: v, schema, nested=True), MISSING)
 
 
 def flag() -> Any:
@@ -122,7 +135,7 @@ def flag() -> Any:
             raise InvalidInput(f"{name} = {value!r}: must be True or False.")
         return value
 
-    return _field(Parameter(checked, {"type": "boolean", "default": False}, None, False), False)
+    return declare(Parameter(checked, {"type": "boolean", "default": False}, None, False), False)
 
 
 SHAPES: dict[str, float | str] = {"geometric": 1.0, "logarithmic": 0.0, "poisson": "poisson"}
@@ -139,4 +152,4 @@ def shape() -> Any:
             return "poisson"
         return check.number(name, value, low=-1.0, high=1e3, above=True)
 
-    return _field(Parameter(checked, schema, None, 1.0), 1.0)
+    return declare(Parameter(checked, schema, None, 1.0), 1.0)

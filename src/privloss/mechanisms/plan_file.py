@@ -18,7 +18,7 @@ from privloss.mechanisms.kinds import ALIASES, KINDS, SCHEMES, Kind, Scheme
 from privloss.mechanisms.parameters import declared, public_name
 from privloss.numerics import check
 
-_CORRELATED = ("dp-ftrl", "matrix-mechanism", "correlated-gaussian", "tree-aggregation")
+_CORRELATED = ("dp-ftrl", "correlated-gaussian")
 _DEEPEST = 20  # mechanisms made of mechanisms
 MadePlan = TypeVar("MadePlan")
 
@@ -103,8 +103,8 @@ def _kind(where: str, data: Any) -> Kind:
     name = data.get("mechanism")
     if name in _CORRELATED:
         raise Unsupported(
-            f"{where}.mechanism = {name!r}: correlated noise (DP-FTRL, matrix mechanisms) has no proven bound here, "
-            "and is never accounted for as independent steps."
+            f"{where}.mechanism = {name!r}: correlated noise is never accounted for as independent steps; say which "
+            "matrix made it: mechanism = 'matrix-mechanism' or 'tree-aggregation'."
         )
     if not isinstance(name, str) or name not in (*KINDS, *ALIASES):
         raise InvalidPlan(f"{where}.mechanism = {name!r}: must be one of {', '.join((*KINDS, *ALIASES))}.")

@@ -80,8 +80,8 @@ def dp_sgd(
     check.choice("adjacency", adjacency, ADJACENCIES)
     if check.choice("noise", noise, NOISES) == "correlated":
         raise Unsupported(
-            "noise = 'correlated': the noise of DP-FTRL and matrix mechanisms is not independent between steps; "
-            "privloss has no proven bound for it and will not account for it as independent steps."
+            "noise = 'correlated': the noise of DP-FTRL and matrix mechanisms is not independent between steps and "
+            "never accounted for as if it were; say which matrix made it: pl.dp_ftrl(...) or pl.MatrixMechanism(...)."
         )
     split = _micro_batches(batch, accumulation, ranks)
     if (max_batch_size is not None) != scheme.limits_batches:
@@ -89,9 +89,8 @@ def dp_sgd(
             f"max_batch_size = {max_batch_size!r}: goes with sampling = 'truncated-poisson', and only with it."
         )
     per_epoch = -(-size // batch)
-    total, told = _steps(epochs, steps, per_epoch)
-    exact = f"{size} / {batch} = {size / batch:g}" + (", rounded up" if size % batch else "")
-    first = f"{size:,} records, batch {batch:,}, {per_epoch:,} steps per epoch ({exact}), {told}"
+    total, told = steps_in_all(epochs, steps, per_epoch)
+    first = f"{sizes_in_words(size, batch)}, {told}"
     step = Gaussian(noise_multiplier=check.number("noise_multiplier", noise_multiplier, low=0))
     sampled, what = _sampled(step, scheme, Training(size, batch, per_epoch, max_batch_size))
     count = total
@@ -116,6 +115,12 @@ def _tuned(plan: Plan, tuning: Mapping[str, Any] | None) -> tuple[Plan, tuple[st
     return Plan.of(best, adjacency=plan.adjacency), (f"tuning: the best of {runs}, their number secret",)
 
 
+def sizes_in_words(size: int, batch: int) -> str:
+    """Records, batch and steps per epoch."""
+    exact = f"{size} / {batch} = {size / batch:g}" + (", rounded up" if size % batch else "")
+    return f"{size:,} records, batch {batch:,}, {-(-size // batch):,} steps per epoch ({exact})"
+
+
 def _micro_batches(batch: int, accumulation: int, ranks: int) -> int:
     """Into how many parts one update is split."""
     for name, parts in (("accumulation", accumulation), ("ranks", ranks)):
@@ -128,7 +133,7 @@ def _micro_batches(batch: int, accumulation: int, ranks: int) -> int:
     return accumulation * ranks
 
 
-def _steps(epochs: float | None, steps: int | None, per_epoch: int) -> tuple[int, str]:
+def steps_in_all(epochs: float | None, steps: int | None, per_epoch: int) -> tuple[int, str]:
     """How many steps run, and how that was found."""
     if (epochs is None) == (steps is None):
         raise InvalidInput(f"epochs = {epochs!r}, steps = {steps!r}: give exactly one of them.")

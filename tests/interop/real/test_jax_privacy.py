@@ -57,3 +57,68 @@ def test_users_and_schedules() -> None:
     quiet, loud = pl.Gaussian(1.0), pl.Gaussian(2.0)
     plan = quiet.poisson(256 / 60_000) * 50 + loud.poisson(256 / 60_000) * 50 + loud.poisson(512 / 60_000) * 50
     assert TrainingAccountant().plan(150, growing) == plan
+
+
+def test_banded_noise_on_cyclic_samples() -> None:
+    theirs = accounting.DpsgdTrainingAccountant(dp_accountant_config=accounting.PldAccountantConfig())
+    found = TrainingAccountant().estimate(1000, params(cycle_length=8))
+    assert found.lower <= theirs.compute_epsilon(1000, params(cycle_length=8)) * 1.001
+    assert found.upper == pytest.approx(ours().compute_epsilon(1000, params(cycle_length=8)), rel=1e-6)
+
+
+# -- sensitivities of their matrix families ----------------------------------------------------------------------------
+
+
+def run_of(**given: Any) -> Any:
+    return pl.MatrixMechanism(**{"noise_multiplier": 1.0, **given})
+
+
+@pytest.fixture
+def families() -> Any:
+    """Their families in double precision."""
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    yield pytest.importorskip("jax_privacy.matrix_factorization")
+    jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.parametrize(("separation", "times"), [(10, None), (10, 4), (25, 3), (1, None)])
+def test_toeplitz_sensitivities_agree(families: Any, separation: int, times: int | None) -> None:
+    coefficients = families.toeplitz.optimal_max_error_strategy_coefs(100)
+    given = {"participation": "min-separation", "separation": separation, "times": times}
+    ours = pl.MatrixMechanism.square_root(steps=100, noise_multiplier=1.0, **given)
+    assert list(ours.toeplitz or ()) == pytest.approx([float(c) for c in coefficients], rel=1e-12)
+    theirs = float(families.toeplitz.minsep_sensitivity_squared(coefficients, separation, times)) ** 0.5
+    low, high = ours.sensitivity_of()
+    assert low * (1 - 1e-11) <= theirs <= high * (1 + 1e-11)
+
+
+def test_banded_and_buffered_sensitivities_agree(families: Any) -> None:
+    banded = families.banded.ColumnNormalizedBanded.default(60, 6)
+    theirs = float(families.banded.minsep_sensitivity_squared(banded, 6, 8)) ** 0.5
+    ours = run_of(matrix=banded.materialize(), participation="min-separation", separation=6, times=8)
+    assert ours.sensitivity_of() == pytest.approx((theirs, theirs), rel=1e-11)
+    blt = families.buffered_toeplitz.BufferedToeplitz.from_rational_approx_to_sqrt_x(3, max_buf_decay=0.999)
+    made = pl.MatrixMechanism.blt(
+        omega=[float(x) for x in blt.output_scale], theta=[float(x) for x in blt.buf_decay], steps=500,
+        noise_multiplier=1.0, participation="single",
+    )  # fmt: skip
+    theirs = float(families.buffered_toeplitz.sensitivity_squared(blt, 500)) ** 0.5
+    assert made.sensitivity_of() == pytest.approx((theirs, theirs), rel=1e-10)
+
+
+@pytest.mark.parametrize("signs", [False, True])
+def test_dense_sensitivities_are_never_above_theirs(families: Any, signs: bool) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(3)
+    c = np.tril(rng.normal(size=(30, 30)) if signs else rng.uniform(size=(30, 30)))
+    theirs = families.sensitivity.fixed_epoch_sensitivity(np.asarray(c), 3)
+    low, high = run_of(matrix=c, participation="fixed-epochs", separation=10).sensitivity_of()
+    assert low <= theirs * (1 + 1e-11)
+    assert high == pytest.approx(theirs, rel=1e-11)
+    theirs = families.sensitivity.get_min_sep_sensitivity_upper_bound(np.asarray(c), 7, 3)
+    low, high = run_of(matrix=c, participation="min-separation", separation=7, times=3).sensitivity_of()
+    assert low <= high <= theirs * (1 + 1e-11)
+    theirs = float(families.sensitivity.single_participation_sensitivity(np.asarray(c)))
+    assert run_of(matrix=c, participation="single").sensitivity_of() == pytest.approx((theirs, theirs), rel=1e-11)

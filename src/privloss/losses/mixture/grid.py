@@ -243,7 +243,7 @@ def _choose_grid(over: Majorant, t_max: float, log_goal: Real, lifted: bool) -> 
     allowed = np.exp(np.minimum(goal - half_zz1 - np.log(2.0) - crowding - top - on_nodes, 700.0))[:, None]
     from_left = np.cumsum(masses, axis=1)
     from_right = np.cumsum(masses[:, ::-1], axis=1)
-    first = np.maximum((from_left <= allowed).sum(axis=1) - 1, 0)
+    first = np.clip((from_left <= allowed).sum(axis=1) - 1, 0, y.shape[1] - 2)  # hardly any tilt: all may be lost
     last = y.shape[1] - 1 - np.maximum((from_right <= allowed).sum(axis=1) - 1, 0)
     last = np.maximum(last, first + 1)
     index = np.arange(len(sigma))
