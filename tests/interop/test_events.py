@@ -226,7 +226,7 @@ REFUSED = [
     (dpa.SingleEpochTreeAggregationDpEvent(1.0, 4), "add-remove", "tree"),
     (dpa.SingleEpochTreeAggregationDpEvent(1.0, 4), "replace-one", "tree"),
     (dpa.RandomizedResponseDpEvent(0.5, 2), "add-remove", "absent"),
-    (dpa.SampledWithReplacementDpEvent(9, 3, dpa.LaplaceDpEvent(1.0)), "add-remove", "Gaussian noise only"),
+    (dpa.SampledWithReplacementDpEvent(9, 3, dpa.LaplaceDpEvent(1.0)), "add-remove", "replaced records"),
 ]  # fmt: skip
 
 

@@ -192,3 +192,20 @@ def test_points_are_multiples_of_one_number() -> None:
     points = bound_points(law, cost(law, profile), profile, 8.0, math.inf)
     assert find_unit(np.array([x for x, _ in points[1:]])) is not None
     assert all(d2 <= d1 for (_, d1), (_, d2) in itertools.pairwise(points))
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("mean", [1e3, 1e9])
+def test_extreme_numbers_of_runs_have_an_answer(sigma: float, mean: float) -> None:
+    """They ended in NaN and in overflows."""
+    found = pl.select_best(pl.Gaussian(sigma), mean=mean, shape="poisson").delta(0.5)
+    assert 0 <= found.lower <= found.upper <= 1
+
+
+def test_roundings_of_the_base_are_charged_for_every_run() -> None:
+    """f(u) moves by the mean times a rounding of u: a hundred million runs lose eight digits."""
+    u = 1 - 3e-9
+    for shape in (0.0, 1.0, math.inf):
+        law = Trials(1e8, shape)
+        low, high = (float(law.gained(np.zeros(1), np.array([w]))[0]) for w in (u, math.nextafter(u, 2)))
+        assert 0 < high - low <= law.slack * 2.0**-53

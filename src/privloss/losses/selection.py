@@ -35,6 +35,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, raised
 Profile = Callable[[Sequence[float]], Sequence[float]]  # upper ends of delta at many epsilons
 _CLOSE = 1e-12  # relative error of gamma, and what it does to masses
 _SLACK = 4 * _CLOSE / UNIT
+_MANY = 30.0  # e^x beyond is e^x - 1 to its last digit but a few
 _STEPS = ((1e-3, 0.06), (1e-11, 0.02), (1e-15, 0.08), (0.0, 0.4))  # of log delta between points, down to which delta
 _FINEST = 8_000  # lattice points up to the largest epsilon
 _LEAST = 1e-30  # the smallest delta of the base that is looked for
@@ -66,7 +67,10 @@ class Trials:
                 grown = u**self.fixed * np.expm1(self.fixed * np.log1p(w / u))
             return np.where(u > 0, grown, w**self.fixed)
         if math.isinf(self.shape):
-            return np.asarray(np.exp(self.mean * (u - 1)) * np.expm1(self.mean * w))
+            grown, before = self.mean * w, self.mean * (u - 1)
+            few = np.exp(before) * np.expm1(np.minimum(grown, _MANY))
+            many = np.exp(self.mean * (u + w - 1)) - np.exp(before)  # no digits are lost
+            return np.asarray(np.where(grown < _MANY, few, many))
         if self.mean == 1:
             return w
         gamma, shape = self.gamma, self.shape
@@ -75,6 +79,11 @@ class Trials:
         if shape == 0:
             return np.asarray(inner / math.log(gamma))
         return np.asarray(rest**-shape * np.expm1(-shape * inner) / math.expm1(-shape * math.log(gamma)))
+
+    @property
+    def slack(self) -> float:
+        """Units that `gained` may be off: its roundings, and f' <= m (its logarithm's: (h+1) m) times those of u, w."""
+        return _SLACK + 16 * self.mean * (1 + (self.shape if math.isfinite(self.shape) else 0.0))
 
     @property
     def nothing(self) -> float:
@@ -146,7 +155,7 @@ def bound_points(trials: Trials, spent: Cost, profile: Profile, reach: float, to
     epsilon of the base beyond which nothing is asked, `top` its largest loss (infinite if there is none)."""
     first = profile([0.0])[0]
     agree = 1 - float(trials.gained(np.zeros(1), np.array([1 - first]))[0]) - trials.nothing
-    whole = min(raised(agree, 2 * _SLACK, 1.0), 1.0) if first < 1 else 1.0
+    whole = min(raised(agree, 2 * trials.slack, 1.0), 1.0) if first < 1 else 1.0
     points = [(0.0, whole)]
     y = np.linspace(0.0, reach, 160)
     with np.errstate(divide="ignore"):
@@ -213,8 +222,8 @@ def instances(trials: Trials, tests: Sequence[tuple[float, float]], at: Sequence
     forth, back = np.concatenate(rows), np.concatenate(backs)
     alike = np.all((forth > 0) == (back > 0), axis=1)  # others have lost a mass to rounding
     forth, back = forth[alike], back[alike]
-    chosen = {int(np.argmax((np.maximum(forth - math.exp(x) * back, 0.0)).sum(axis=1))) for x in at}
-    return [_table(forth[k], back[k], trials.nothing) for k in sorted(chosen)]
+    chosen = {int(np.argmax((np.maximum(forth - math.exp(x) * back, 0.0)).sum(axis=1))) for x in np.minimum(at, 700.0)}
+    return [_table(forth[k], back[k], trials) for k in sorted(chosen)]
 
 
 def _ranked(trials: Trials, worse: Real, inner: Real) -> Real:
@@ -224,9 +233,9 @@ def _ranked(trials: Trials, worse: Real, inner: Real) -> Real:
     return np.stack([low, middle, trials.gained(worse + inner, above)], axis=1)
 
 
-def _table(forth: Real, back: Real, nothing: float) -> Table:
+def _table(forth: Real, back: Real, trials: Trials) -> Table:
     """One of them as a row; no run at all looks the same on both sides."""
     rows = [[float(m) for m in side if m > 0] for side in (forth, back)]
-    ends = [nothing] if nothing > 0 else []
+    ends = [trials.nothing] if trials.nothing > 0 else []
     table = from_vectors([*rows[0], *ends], [*rows[1], *ends])
-    return replace(table, slack=table.slack + _SLACK, absolute=table.absolute + 2 * _SLACK, exact=False)
+    return replace(table, slack=table.slack + trials.slack, absolute=table.absolute + 2 * trials.slack, exact=False)

@@ -28,7 +28,8 @@ def from_vectors(p: Sequence[float], q: Sequence[float]) -> Table:
         return REVEALED
     values = np.log(a[both]) - np.log(b[both])
     near = np.abs(values) < 0.5  # log(a/b) = log1p((a-b)/b) keeps the digits of small losses
-    gap = np.where(near, (a[both] - b[both]) / b[both], 0.0)
+    with np.errstate(over="ignore"):
+        gap = np.where(near, (a[both] - b[both]) / b[both], 0.0)
     values = np.where(near, np.log1p(gap), values)
     # where the loss is large, its logarithms are rounded on their own scale
     size = np.abs(np.log(a[both])) + np.abs(np.log(b[both]))
