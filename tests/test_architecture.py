@@ -16,7 +16,7 @@ from privloss.mechanisms.kinds import KINDS, SCHEMES
 SOURCE = Path(privloss.__file__).parent
 ROOMS = [
     "errors", "adjacency", "numerics", "losses", "mechanisms", "answers", "theorems", "papers", "certificates",
-    "planning", "ledger", "interop", "cli",
+    "planning", "audit", "ledger", "interop", "cli",
 ]  # fmt: skip
 DELEGATING = SOURCE / "mechanisms" / "questions.py"  # binds plan.epsilon(...) and friends: the one exception
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -236,7 +236,7 @@ def test_public_surface() -> None:
             "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP",
             "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated", "TradeOff",
             "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported",
-            "WithReplacement", "ZCDP", "__version__", "allocate", "calibrate", "certify", "composition", "conversion",
+            "WithReplacement", "ZCDP", "__version__", "allocate", "audit", "calibrate", "certify", "composition", "conversion",
             "dp_sgd", "estimate", "group", "limits", "odometers", "parallel", "parameters", "pipelines", "register",
             "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing", "verify",
         ]

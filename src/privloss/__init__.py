@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privloss import audit as audit
     from privloss.answers import estimate as estimate
     from privloss.answers.parallel import parallel as parallel
     from privloss.certificates.certificate import Certificate as Certificate
@@ -163,6 +164,7 @@ _HOMES = {
     ),
 }
 _MODULES = {
+    "audit": "audit",
     "composition": "theorems.composition",
     "conversion": "theorems.conversion",
     "estimate": "answers.estimate",
@@ -226,6 +228,7 @@ __all__ = [
     "WithReplacement",
     "__version__",
     "allocate",
+    "audit",
     "calibrate",
     "certify",
     "composition",
