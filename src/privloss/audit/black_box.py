@@ -12,7 +12,7 @@ import numpy as np
 
 from privloss.audit import checks
 from privloss.audit.claim import read_claim
-from privloss.audit.events import Output, canonical, learn
+from privloss.audit.events import Event, Output, canonical, learn
 from privloss.audit.joint import MOST
 from privloss.audit.rates import epsilon_of, least_rate, most_rate
 from privloss.audit.result import Audit
@@ -60,19 +60,7 @@ def mechanism(
     _fresh(outputs)
     half = runs // 2
     learned, tested = [o[:half] for o in outputs], [o[half:] for o in outputs]
-    events = [learn(learned[i], learned[1 - i], delta, classifier) for i in (0, 1)]
-    worth = [
-        float(
-            epsilon_of(
-                least_rate(event.count(learned[i]), half, alpha / 2),
-                most_rate(event.count(learned[1 - i]), half, alpha / 2),
-                delta,
-            )
-        )
-        for i, event in enumerate(events)
-    ]
-    i = int(np.argmax(worth))
-    event = events[i]
+    i, event = _best_event(learned, delta, alpha, classifier)
     n = runs - half
     tp, fp = event.count(tested[i]), event.count(tested[1 - i])
     found = judge(tp, n, fp, n, delta, alpha, known, 2 * n <= MOST)
@@ -86,6 +74,18 @@ def mechanism(
             "delta, alpha and the number of runs were fixed in advance",
         ),
     )
+
+
+def _best_event(outputs: Sequence[Sequence[Output]], delta: float, alpha: float, classifier: Any) -> tuple[int, Event]:
+    """The order of the neighbours, and an event for it, that look best on the runs it was learned from."""
+    found = []
+    for i in (0, 1):
+        here, there = outputs[i], outputs[1 - i]
+        event = learn(here, there, delta, classifier)
+        low = least_rate(event.count(here), len(here), alpha / 2)
+        found.append((float(epsilon_of(low, most_rate(event.count(there), len(there), alpha / 2), delta)), i, event))
+    _, order, best = max(found, key=lambda each: each[0])
+    return order, best
 
 
 def _run(
