@@ -236,7 +236,8 @@ def test_public_surface() -> None:
             "MissingExtra", "NoisyMax", "Plan", "PoissonSampled", "PrivacyProfile", "PrivlossError", "PureDP", "RDP",
             "RandomizedResponse", "RefusedError", "Sampled", "Shuffled", "Step", "Tabulated", "TradeOff",
             "TruncatedGaussian", "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported",
-            "WithReplacement", "ZCDP", "__version__", "allocate", "audit", "calibrate", "certify", "composition", "conversion",
+            "WithReplacement", "ZCDP", "__version__", "allocate", "audit", "calibrate", "certify", "composition",
+            "conversion",
             "dp_sgd", "estimate", "group", "limits", "odometers", "parallel", "parameters", "pipelines", "register",
             "selfcheck", "shuffling", "subsampling", "sweep", "tabulate", "tabulate_densities", "tracing", "verify",
         ]
