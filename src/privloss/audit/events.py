@@ -6,6 +6,7 @@ learning only decides how much it can show.
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 from collections import Counter
@@ -117,8 +118,9 @@ def _classified(classifier: Any, first: Sequence[Output], second: Sequence[Outpu
     """Any object with `fit` and `predict_proba`."""
     rows = [list(x) for x in (*first, *second) if _is_vector(x)]
     labels = [1] * sum(map(_is_vector, first)) + [0] * sum(map(_is_vector, second))
-    classifier.fit(np.array(rows), np.array(labels))
-    return lambda each: float(classifier.predict_proba(np.array([each]))[0][1]) if _is_vector(each) else each
+    fitted = copy.deepcopy(classifier)  # either order of the inputs fits its own
+    fitted.fit(np.array(rows), np.array(labels))
+    return lambda each: float(fitted.predict_proba(np.array([each]))[0][1]) if _is_vector(each) else each
 
 
 def _by_bins(
