@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from privloss.audit import checks
-from privloss.audit.claim import read_claim
-from privloss.audit.events import Event, Output, canonical, learn
+from privloss.audit.claim import Claim, read_claim
+from privloss.audit.events import Event, Output, Worth, canonical, learn
 from privloss.audit.joint import MOST
 from privloss.audit.rates import epsilon_of, least_rate, most_rate
 from privloss.audit.result import Audit
 from privloss.audit.trials import judge
 from privloss.errors import InvalidInput, MissingExtra
+from privloss.numerics.floats import Real
 
 LEAST = 100
+_LEVEL = 0.025  # of the limits by which events are compared while learning
 
 
 def mechanism(
@@ -60,7 +62,7 @@ def mechanism(
     _fresh(outputs)
     half = runs // 2
     learned, tested = [o[:half] for o in outputs], [o[half:] for o in outputs]
-    i, event = _best_event(learned, delta, alpha, classifier)
+    i, event = _best_event(learned, lambda low, high: _shows(low, high, delta, known), classifier)
     n = runs - half
     tp, fp = event.count(tested[i]), event.count(tested[1 - i])
     found = judge(tp, n, fp, n, delta, alpha, known, 2 * n <= MOST)
@@ -76,14 +78,21 @@ def mechanism(
     )
 
 
-def _best_event(outputs: Sequence[Sequence[Output]], delta: float, alpha: float, classifier: Any) -> tuple[int, Event]:
+def _shows(least_true: Real, most_false: Real, delta: float, claim: Claim | None) -> Real:
+    """What an event is chosen for: by how much it breaks the claim, or else the epsilon that it shows."""
+    return epsilon_of(least_true, most_false, delta) if claim is None else claim.excess(least_true, most_false)
+
+
+def _best_event(outputs: Sequence[Sequence[Output]], worth: Worth, classifier: Any) -> tuple[int, Event]:
     """The order of the neighbours, and an event for it, that look best on the runs it was learned from."""
     found = []
     for i in (0, 1):
         here, there = outputs[i], outputs[1 - i]
-        event = learn(here, there, delta, classifier)
-        low = least_rate(event.count(here), len(here), alpha / 2)
-        found.append((float(epsilon_of(low, most_rate(event.count(there), len(there), alpha / 2), delta)), i, event))
+        event = learn(here, there, worth, classifier)
+        low, high = (
+            limit(event.count(some), len(some), _LEVEL) for limit, some in ((least_rate, here), (most_rate, there))
+        )
+        found.append((float(worth(low, high)), i, event))
     _, order, best = max(found, key=lambda each: each[0])
     return order, best
 

@@ -22,6 +22,7 @@ from privloss.numerics import check
 from privloss.numerics.bound import Bound, exactly
 from privloss.numerics.floats import Real
 
+_WIDTH = 1e-4  # relative, of the profile asked: upper ends are sound at any width, and more digits refute no more
 POINTS = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 47)])  # where a plan's profile is asked
 
 
@@ -71,7 +72,8 @@ def read_claim(claim: Any, delta: float, adjacency: str | None = None) -> Claim 
         return None
     if isinstance(claim, (Plan, Mechanism)):
         plan = claim.as_plan()
-        deltas = tuple(float(d.upper) for d in plan.delta(POINTS.tolist(), adjacency=adjacency))
+        profile = plan.delta(POINTS.tolist(), adjacency=adjacency, tolerance=_WIDTH)
+        deltas = tuple(float(d.upper) for d in profile)
         at = plan.epsilon(delta, adjacency=adjacency)
         return Claim(tuple(POINTS.tolist()), deltas, at, repr(plan), adjacency or plan.adjacency)
     if isinstance(claim, tuple):

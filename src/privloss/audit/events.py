@@ -22,6 +22,7 @@ from privloss.numerics.floats import Real
 _SYMBOLS, _BINS = 50, 40
 _EACH = 25  # outputs a bin should have, so that few outputs are not overfitted
 Output = Any
+Worth = Callable[[Real, Real], Real]  # of an event, from limits on its rates: what it would show
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,27 +58,27 @@ def _hashable(output: Output) -> bool:
     return True
 
 
-def learn(first: Sequence[Output], second: Sequence[Output], delta: float, classifier: Any = None) -> Event:
+def learn(first: Sequence[Output], second: Sequence[Output], worth: Worth, classifier: Any = None) -> Event:
     """An event that is likelier on the first input; outputs are canonical."""
     kinds = {*first, *second}
     if len(kinds) <= _SYMBOLS:
-        return _learned(first, second, delta, lambda each: each, "outputs")
+        return _learned(first, second, worth, lambda each: each, "outputs")
     length = _length(first, second)
     if length == 0:
-        return _by_bins(first, second, delta, lambda each: each, "outputs between")
+        return _by_bins(first, second, worth, lambda each: each, "outputs between")
     if length is None:
-        return _learned(first, second, delta, lambda each: type(each).__name__, "outputs of type")
+        return _learned(first, second, worth, lambda each: type(each).__name__, "outputs of type")
     if classifier is not None:
-        return _by_bins(first, second, delta, _classified(classifier, first, second), "classifier's score between")
+        return _by_bins(first, second, worth, _classified(classifier, first, second), "classifier's score between")
     return max(
-        (_by_bins(first, second, delta, view, text) for view, text in _views(first, second, length)),
-        key=lambda event: _worth(event, first, second, delta),
+        (_by_bins(first, second, worth, view, text) for view, text in _views(first, second, length)),
+        key=lambda event: _worth(event, first, second, worth),
     )
 
 
-def _worth(event: Event, first: Sequence[Output], second: Sequence[Output], delta: float) -> float:
+def _worth(event: Event, first: Sequence[Output], second: Sequence[Output], worth: Worth) -> float:
     low = rates.least_rate(event.count(first), len(first), 0.05)
-    return float(rates.epsilon_of(low, rates.most_rate(event.count(second), len(second), 0.05), delta))
+    return float(worth(low, rates.most_rate(event.count(second), len(second), 0.05)))
 
 
 def _length(first: Sequence[Output], second: Sequence[Output]) -> int | None:
@@ -124,7 +125,7 @@ def _classified(classifier: Any, first: Sequence[Output], second: Sequence[Outpu
 
 
 def _by_bins(
-    first: Sequence[Output], second: Sequence[Output], delta: float, view: Callable[[Output], Output], text: str
+    first: Sequence[Output], second: Sequence[Output], worth: Worth, view: Callable[[Output], Output], text: str
 ) -> Event:
     """Quantile bins of the pooled outputs; what is no number is a cell of its own."""
     pooled = np.array([value for each in (*first, *second) if _is_number(value := view(each))], dtype=float)
@@ -144,13 +145,13 @@ def _by_bins(
         low = "-inf" if place == 0 else f"{edges[place - 1]:.4g}"
         return f"[{low}, {'inf' if place == len(edges) else f'{edges[place]:.4g}'})"
 
-    return _learned(first, second, delta, cell, text, shown)
+    return _learned(first, second, worth, cell, text, shown)
 
 
 def _learned(
     first: Sequence[Output],
     second: Sequence[Output],
-    delta: float,
+    worth: Worth,
     cell: Callable[[Output], Output],
     text: str,
     shown: Callable[[Output], str] = repr,
@@ -160,7 +161,7 @@ def _learned(
     order = sorted({*here, *there}, key=lambda c: (-math.log((here[c] + 0.5) / (there[c] + 0.5)), repr(c)))
     tp = np.cumsum([here[c] for c in order])
     fp = np.cumsum([there[c] for c in order])
-    values = rates.epsilon_of(rates.least_rate(tp, len(first), 0.05), rates.most_rate(fp, len(second), 0.05), delta)
+    values = worth(rates.least_rate(tp, len(first), 0.05), rates.most_rate(fp, len(second), 0.05))
     apart = tp / len(first) - fp / len(second)
     best = max(range(len(order)), key=lambda i: (values[i], apart[i]))
     chosen = frozenset(order[: best + 1])
