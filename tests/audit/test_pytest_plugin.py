@@ -57,3 +57,9 @@ def test_what_the_marker_does_not_know_is_said(tmp_path: Path) -> None:
     said = run(tmp_path, SUITE, "-k", "pair")
     assert "more than audits=1" in said
     assert "a claim is missing" in run(tmp_path, SUITE.replace("claim=2.0, ", ""), "-k", "two")
+
+
+def test_an_audit_that_was_not_counted_is_not_made(tmp_path: Path) -> None:
+    """It would have had the whole alpha for itself."""
+    late = "def test_late(request):\n    request.getfixturevalue('dp_audit')\n"
+    assert "was not counted" in run(tmp_path, late)

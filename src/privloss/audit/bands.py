@@ -14,7 +14,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betaincinv, gammaln
+from scipy.special import betainccinv, gammaln
 
 _HALVINGS = 36
 _NOTHING = 1e-18  # of the mass of a kernel
@@ -24,7 +24,7 @@ MOST = 20_000
 def crossing(n: int, local: float) -> float:
     """An upper bound on the chance that some U_(i) exceeds c_i."""
     i = np.arange(1, n + 1, dtype=float)
-    ends = betaincinv(i, n - i + 1, 1 - local)
+    ends = betainccinv(i, n - i + 1, local)
     steps = n * np.diff(np.concatenate([[0.0], ends]))
     mass = np.zeros(n + 1)
     mass[0] = 1.0

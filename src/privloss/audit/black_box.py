@@ -16,7 +16,7 @@ from privloss.audit.events import Event, Output, Worth, canonical, learn
 from privloss.audit.joint import MOST
 from privloss.audit.rates import epsilon_of, least_rate, most_rate
 from privloss.audit.result import Audit
-from privloss.audit.trials import judge
+from privloss.audit.trials import adjacency_of, judge
 from privloss.errors import InvalidInput, MissingExtra
 from privloss.numerics.floats import Real
 
@@ -72,6 +72,7 @@ def mechanism(
         method=f"an event learned from half of the runs, {found.method} on the other",
         assumptions=(
             "x and y are neighbours; nothing is said of other inputs",
+            *adjacency_of(known),
             "runs are independent: f draws fresh randomness each time",
             "delta, alpha and the number of runs were fixed in advance",
         ),
@@ -89,11 +90,10 @@ def _best_event(outputs: Sequence[Sequence[Output]], worth: Worth, classifier: A
     for i in (0, 1):
         here, there = outputs[i], outputs[1 - i]
         event = learn(here, there, worth, classifier)
-        low, high = (
-            limit(event.count(some), len(some), _LEVEL) for limit, some in ((least_rate, here), (most_rate, there))
-        )
-        found.append((float(worth(low, high)), i, event))
-    _, order, best = max(found, key=lambda each: each[0])
+        tp, fp = event.count(here), event.count(there)
+        shown = float(worth(least_rate(tp, len(here), _LEVEL), most_rate(fp, len(there), _LEVEL)))
+        found.append((round(shown, 9), -tp - fp, i, event))  # an event and its complement show as much: the rarer one
+    _, _, order, best = max(found, key=lambda each: each[:2])
     return order, best
 
 

@@ -26,11 +26,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc, expit, logit
+from scipy.special import betaincc, expit
 
 from privloss.audit import checks
 from privloss.audit.claim import Claim, read_claim
 from privloss.audit.curve import recursion_tail
+from privloss.audit.rates import logit_of_power
 from privloss.audit.result import Audit, judged
 from privloss.errors import InvalidInput, Unsupported
 
@@ -74,7 +75,8 @@ def exact_tail(canaries: int, guesses: int, correct: int, eps: float, delta: flo
 
 def parts(canaries: int, guesses: int, correct: int, eps: float, delta: float) -> tuple[float, float]:
     """beta, and m delta beta/(v w_v)."""
-    beta = float(betainc(correct, guesses - correct + 1, expit(eps)))
+    # by 1 - q, which keeps its digits where q is next to 1
+    beta = float(betaincc(guesses - correct + 1, correct, expit(-eps))) if correct else 1.0
     if delta == 0 or correct == 0:
         return beta, 0.0
     return beta, canaries * delta * ratio(guesses, correct, eps) / correct
@@ -99,7 +101,7 @@ def perfect(canaries: int, guesses: int, delta: float, alpha: float) -> float:
     lost = canaries * delta / guesses
     if lost >= alpha:
         return 0.0
-    return max(float(logit(((alpha - lost) / (1 - lost)) ** (1 / guesses))) * (1 - 1e-12), 0.0)
+    return logit_of_power((alpha - lost) / (1 - lost), 1 / guesses)
 
 
 def largest_refuted(refuted: Callable[[float], bool]) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from privloss.audit import checks
 from privloss.audit.canaries import INCLUSION, coins, fits, judge, largest_refuted
 from privloss.audit.claim import Claim, read_claim
-from privloss.audit.result import Audit, judged
+from privloss.audit.result import Audit, judged, strongest
 from privloss.errors import InvalidInput
 from privloss.numerics.floats import Real
 
@@ -82,7 +82,7 @@ def _by_budgets(
     for k_in, k_out in pairs:
         right = int(coin[order[len(order) - k_in :]].sum()) + int(k_out - coin[order[:k_out]].sum())
         found.append(judge(len(values), k_in + k_out, right, delta, share, inclusion, True, claim))
-    best = max(found, key=lambda a: (a.verdict == "refuted", a.epsilon))
+    best = strongest(found)
     several = (f"{len(pairs)} budgets fixed in advance, alpha divided by their number",) if len(pairs) > 1 else ()
     p = None if best.p_value is None else min(1.0, len(pairs) * min(a.p_value for a in found if a.p_value is not None))
     return replace(best, alpha=alpha, p_value=p, ceiling=max(a.ceiling for a in found), notes=(*best.notes, *several))

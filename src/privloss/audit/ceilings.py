@@ -27,6 +27,8 @@ def ceiling(
     delta, alpha = checks.lost(delta), checks.level(alpha)
     if (canaries is None) == (positives is None):
         raise InvalidInput("ceiling: give canaries (one run) or positives and negatives (independent trials).")
+    if (canaries is None and guesses is not None) or (positives is None and negatives is not None):
+        raise InvalidInput("ceiling: guesses go with canaries, negatives with positives.")
     if canaries is not None:
         m = checks.whole("canaries", canaries, 1, 10**9)
         r = m if guesses is None else checks.whole("guesses", guesses, 1, m)

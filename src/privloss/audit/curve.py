@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _HALVINGS = 50
+_SLACK = 1 + 1e-10  # of the whole mass: above the roundings of 20 000 steps, each below 1e-15
 
 
 def recursion_tail(canaries: int, guesses: int, correct: int, least_false: Callable[[float], float]) -> float:
@@ -39,6 +40,6 @@ def _impossible(tau: float, m: int, r: int, v: int, least_false: Callable[[float
             break  # nothing changes any more
         right += i / (r - i) * (most - wrong)
         wrong = most
-        if right + wrong > r / m * (1 + 1e-12):
+        if right + wrong > r / m * _SLACK:
             return True
-    return right + wrong > r / m * (1 + 1e-12)
+    return right + wrong > r / m * _SLACK

@@ -45,7 +45,10 @@ def canonical(output: Output) -> Output:
     if isinstance(output, (list, tuple)):
         return tuple(canonical(each) for each in output)
     if _is_number(output):
-        value = float(output)
+        try:
+            value = float(output)
+        except OverflowError:  # a whole number beyond all doubles
+            return repr(output)
         return "nan" if math.isnan(value) else int(output) if isinstance(output, numbers.Integral) else value
     return output if _hashable(output) else repr(output)
 
@@ -69,7 +72,9 @@ def learn(first: Sequence[Output], second: Sequence[Output], worth: Worth, class
     if length is None:
         return _learned(first, second, worth, lambda each: type(each).__name__, "outputs of type")
     if classifier is not None:
-        return _by_bins(first, second, worth, _classified(classifier, first, second), "classifier's score between")
+        return _by_bins(
+            first, second, worth, _classified(classifier, first, second, length), "classifier's score between"
+        )
     return max(
         (_by_bins(first, second, worth, view, text) for view, text in _views(first, second, length)),
         key=lambda event: _worth(event, first, second, worth),
@@ -78,7 +83,7 @@ def learn(first: Sequence[Output], second: Sequence[Output], worth: Worth, class
 
 def _worth(event: Event, first: Sequence[Output], second: Sequence[Output], worth: Worth) -> float:
     low = rates.least_rate(event.count(first), len(first), 0.05)
-    return float(worth(low, rates.most_rate(event.count(second), len(second), 0.05)))
+    return max(float(worth(low, rates.most_rate(event.count(second), len(second), 0.05))), 0.0)
 
 
 def _length(first: Sequence[Output], second: Sequence[Output]) -> int | None:
@@ -93,7 +98,7 @@ def _is_number(each: Output) -> bool:
 
 
 def _is_vector(each: Output) -> bool:
-    return isinstance(each, tuple) and len(each) > 0 and all(_is_number(x) for x in each)
+    return isinstance(each, tuple) and len(each) > 0 and all(_is_number(x) and math.isfinite(x) for x in each)
 
 
 def _views(
@@ -115,13 +120,19 @@ def _views(
     return views
 
 
-def _classified(classifier: Any, first: Sequence[Output], second: Sequence[Output]) -> Callable[[Output], Output]:
+def _classified(
+    classifier: Any, first: Sequence[Output], second: Sequence[Output], length: int
+) -> Callable[[Output], Output]:
     """Any object with `fit` and `predict_proba`."""
-    rows = [list(x) for x in (*first, *second) if _is_vector(x)]
-    labels = [1] * sum(map(_is_vector, first)) + [0] * sum(map(_is_vector, second))
+
+    def usual(x: Output) -> bool:
+        return _is_vector(x) and len(x) == length
+
+    rows = [list(x) for x in (*first, *second) if usual(x)]
+    labels = [1] * sum(map(usual, first)) + [0] * sum(map(usual, second))
     fitted = copy.deepcopy(classifier)  # either order of the inputs fits its own
     fitted.fit(np.array(rows), np.array(labels))
-    return lambda each: float(fitted.predict_proba(np.array([each]))[0][1]) if _is_vector(each) else each
+    return lambda each: float(fitted.predict_proba(np.array([each]))[0][1]) if usual(each) else each
 
 
 def _by_bins(
@@ -161,7 +172,8 @@ def _learned(
     order = sorted({*here, *there}, key=lambda c: (-math.log((here[c] + 0.5) / (there[c] + 0.5)), repr(c)))
     tp = np.cumsum([here[c] for c in order])
     fp = np.cumsum([there[c] for c in order])
-    values = worth(rates.least_rate(tp, len(first), 0.05), rates.most_rate(fp, len(second), 0.05))
+    # nothing shown is 0: among events that break no claim yet, "all outputs" would come closest to breaking it
+    values = np.maximum(worth(rates.least_rate(tp, len(first), 0.05), rates.most_rate(fp, len(second), 0.05)), 0.0)
     apart = tp / len(first) - fp / len(second)
     best = max(range(len(order)), key=lambda i: (values[i], apart[i]))
     chosen = frozenset(order[: best + 1])

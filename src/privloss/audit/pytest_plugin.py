@@ -101,5 +101,7 @@ class DpAudit:
 @pytest.fixture
 def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
     """An audit of a mechanism that fails the test if its claim is refuted."""
+    if _NAME not in getattr(request.node, "fixturenames", ()):
+        pytest.fail("dp_audit: ask for it as an argument; one that is asked for at run time was not counted")
     share = _alpha(request.config) / max(request.config.stash.get(_COUNT, 1), 1)
     return DpAudit(_settings(request.node), share)

@@ -9,6 +9,7 @@ sensitivity is false for this pair. All other randomness must go through `draw` 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,7 +109,9 @@ class Recorder:
         check.choice("norm", norm, tuple(NORMS))
         if self._place is None:
             output = draw(value)
-            self._entries.append(_Entry(name, np.array(value, dtype=float), sensitivity, norm, public, output))
+            # copies: what the program does to its arrays afterwards must not change what is replayed and compared
+            kept = copy.deepcopy((public, output))
+            self._entries.append(_Entry(name, np.array(value, dtype=float), sensitivity, norm, *kept))
             return output
         if self._place >= len(self._entries):
             raise Diverged(f"the replay made more releases than the first run: {name!r} is number {self._place + 1}.")
@@ -124,7 +127,7 @@ class Recorder:
         distance = NORMS[norm](here - entry.value)
         if not distance <= sensitivity * (1 + _SLACK):  # so that NaN fails
             self.violations.append(Violation(number, name, distance, sensitivity, norm))
-        return entry.output
+        return copy.deepcopy(entry.output)
 
     def plan(self) -> Any:
         """The recorded releases as a plan, from the public facts `mechanism` and its parameters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from privloss.audit.claim import Claim
 from privloss.numerics.bound import Bound
 
 REFUTED, NOT_REFUTED, BLIND = "refuted", "not refuted", "blind"
+_SAYING = (None, BLIND, NOT_REFUTED, REFUTED)  # how much a verdict says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,7 @@ class Audit:
 
     def __str__(self) -> str:
         text = (
-            f"With {1 - self.alpha:.4g} confidence epsilon >= {_down(self.epsilon)} at delta = {self.delta:g} "
+            f"With {_confidence(self.alpha)} confidence epsilon >= {_down(self.epsilon)} at delta = {self.delta:g} "
             f"(ceiling {_down(self.ceiling)})."
         )
         if self.verdict is not None and self.claim is not None:
@@ -61,12 +63,22 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, (tuple, list)) else value
 
 
+def _confidence(alpha: float) -> str:
+    """1 - alpha, never rounded to 1."""
+    return f"{math.floor((1 - alpha) * 1e6 + 1e-6) / 1e6:.6g}" if alpha >= 1e-5 else f"1 - {alpha:g}"
+
+
 def _down(value: float) -> str:
     """Four significant digits, rounded down."""
     if value == 0 or math.isinf(value):
         return f"{value:g}"
     unit = 10.0 ** (math.floor(math.log10(value)) - 3)
     return f"{math.floor(value / unit * (1 + 1e-15)) * unit:.{max(0, 3 - math.floor(math.log10(value)))}f}"
+
+
+def strongest(found: Sequence[Audit]) -> Audit:
+    """Of audits of one claim that share alpha: the one that says most."""
+    return max(found, key=lambda a: (_SAYING.index(a.verdict), a.epsilon))
 
 
 def judged(claim: Claim | None, refuted: bool, could: bool) -> dict[str, Any]:

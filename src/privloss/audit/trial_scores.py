@@ -16,13 +16,14 @@ import numpy as np
 from privloss.audit import bands, checks, rates
 from privloss.audit.claim import Claim, read_claim
 from privloss.audit.joint import MOST
-from privloss.audit.result import Audit, judged
+from privloss.audit.result import Audit, judged, strongest
 from privloss.audit.trials import TRIALS
 from privloss.audit.trials import judge as judge_counts
 from privloss.errors import InvalidInput, Unsupported
 from privloss.numerics import check
 from privloss.numerics.floats import Real
 
+SIGNS = {"up": (1.0,), "down": (-1.0,), "both": (1.0, -1.0)}
 WAYS = ("band", "split", "bonferroni", "dkw")
 NAMES = {"band": "uniform band over all thresholds", "bonferroni": "Bonferroni over all thresholds", "dkw": "DKW band"}
 
@@ -82,31 +83,37 @@ def scores(
     if trials == "one-run":
         raise InvalidInput('trials = "one-run": scores of one run go to audit.one_run_scores.')
     checks.said("trials", trials, TRIALS)
-    check.choice("direction", direction, ("up", "down", "both"))
+    check.choice("direction", direction, tuple(SIGNS))
     known = read_claim(claim, delta)
-    if direction == "both":
-        found = [
-            _one_way(sign * first, sign * second, delta, alpha / 2, known, threshold, seed) for sign in (1.0, -1.0)
-        ]
-        best = max(found, key=lambda a: (a.verdict == "refuted", a.epsilon))
-        p = None if best.p_value is None else min(1.0, 2 * min(a.p_value for a in found if a.p_value is not None))
-        return replace(best, alpha=alpha, p_value=p, notes=(*best.notes, "both directions, half of alpha each"))
-    sign = 1.0 if direction == "up" else -1.0
-    place = sign * threshold if isinstance(threshold, (int, float)) and not isinstance(threshold, bool) else threshold
-    found_one = _one_way(sign * first, sign * second, delta, alpha, known, place, seed)
-    notes = found_one.notes
-    if np.median(sign * first) < np.median(sign * second) and found_one.epsilon == 0:
-        notes = (*notes, "the scores look reversed (members lower); a direction may not be chosen after looking")
-    at = None if found_one.threshold is None else sign * found_one.threshold
-    return replace(found_one, notes=notes, threshold=at)
+    signs = SIGNS[direction]
+    found = [_one_way(first, second, sign, delta, alpha / len(signs), known, threshold, seed) for sign in signs]
+    best = strongest(found)
+    if direction != "both":
+        return best
+    p = None if best.p_value is None else min(1.0, 2 * min(a.p_value for a in found if a.p_value is not None))
+    return replace(best, alpha=alpha, p_value=p, notes=(*best.notes, "both directions, half of alpha each"))
 
 
 def _one_way(
-    members: Real, others: Real, delta: float, alpha: float, claim: Claim | None, threshold: Any, seed: int | None
+    first: Real, second: Real, sign: float, delta: float, alpha: float, claim: Claim | None, threshold: Any,
+    seed: int | None,
+) -> Audit:  # fmt: skip
+    """High scores mean "member" once they are multiplied by `sign`; so is a threshold, which is given in scores."""
+    members, others = sign * first, sign * second
+    if isinstance(threshold, str):
+        found = _chosen(members, others, delta, alpha, claim, threshold, seed)
+    else:
+        found = _fixed(members, others, sign * check.number("threshold", threshold), delta, alpha, claim)
+    notes = found.notes
+    if np.median(members) < np.median(others) and found.epsilon == 0:
+        notes = (*notes, "the scores look reversed (members lower); a direction may not be chosen after looking")
+    at = None if found.threshold is None else sign * found.threshold
+    return replace(found, notes=notes, threshold=at)
+
+
+def _chosen(
+    members: Real, others: Real, delta: float, alpha: float, claim: Claim | None, threshold: str, seed: int | None
 ) -> Audit:
-    if not isinstance(threshold, str):
-        place = check.number("threshold", threshold)
-        return _fixed(members, others, place, delta, alpha, claim)
     check.choice("threshold", threshold, WAYS)
     if threshold == "split":
         return _split(members, others, delta, alpha, claim, seed)

@@ -11,7 +11,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from privloss.audit import checks, rates
 from privloss.audit.claim import Claim, read_claim
@@ -23,6 +22,7 @@ from privloss.numerics.floats import Real
 
 TRIALS = {"independent": "every trial is a run of its own, with the same neighbours and the same event"}
 _HALVINGS = 44
+_TIED = 1e-9
 METHODS = ("auto", "joint", "clopper-pearson")
 
 
@@ -95,7 +95,7 @@ def judge(
         assumptions=(
             f"trials: {TRIALS['independent']}",
             "the threshold, delta, alpha and the method were fixed before the scores were looked at",
-            *_adjacency(claim),
+            *adjacency_of(claim),
         ),
         p_value=p,
         region=(low, high),
@@ -107,25 +107,33 @@ def judge(
     )
 
 
-def _adjacency(claim: Claim | None) -> tuple[str, ...]:
+def adjacency_of(claim: Claim | None) -> tuple[str, ...]:
+    """What neighbours are, as an assumption."""
     if claim is None or claim.adjacency is None:
         return ()
     return (f"the two inputs are neighbours under {claim.adjacency}, as the claim means it",)
 
 
-def _statistic(positives: int, negatives: int, value: Real, ties: bool) -> Real:
-    """Rising with tp (rows) and falling with fp (columns), whatever roundings were."""
-    if ties:  # where nothing is shown, the plain difference of rates decides
-        rates_apart = np.arange(positives + 1)[:, None] / positives - np.arange(negatives + 1)[None, :] / negatives
-        value = np.where(value > 0, value, rates_apart - 1)
+def _statistic(value: Real, shown: bool) -> Real:
+    """A statistic as an order of outcomes: rising with tp (rows), falling with fp (columns), whatever roundings were.
+
+    Outcomes that differ by less than 1e-9 are tied (with as many runs on either side, (tp, fp) and (n - fp, n - tp)
+    always are, but for roundings), and fewer false positives count as more. With `shown`, where no epsilon is shown the
+    plain difference of rates decides.
+    """
+    value = np.floor(value / _TIED) * _TIED
+    true, false = (np.linspace(0, 1, size) for size in value.shape)
+    if shown:
+        value = np.where(value > 0, value, true[:, None] - false[None, :] - 1)
     value = np.maximum.accumulate(value, axis=0)
-    return np.asarray(np.maximum.accumulate(value[:, ::-1], axis=1)[:, ::-1])
+    value = np.maximum.accumulate(value[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(value + 0.5 * _TIED * (1 - false))
 
 
 def _order(positives: int, negatives: int, delta: float, alpha: float) -> Real:
     low = rates.least_rate(np.arange(positives + 1), positives, alpha / 2)[:, None]
     high = rates.most_rate(np.arange(negatives + 1), negatives, alpha / 2)[None, :]
-    return _statistic(positives, negatives, rates.epsilon_of(low, high, delta), True)
+    return _statistic(rates.epsilon_of(low, high, delta), True)
 
 
 def joint_epsilon(
@@ -133,16 +141,17 @@ def joint_epsilon(
 ) -> float:
     """sup{eps: p <= alpha}, from below; `least` is a value known to be refuted or 0."""
     if delta == 0 and tp == positives == negatives and fp == 0:
-        return max(float(logit(alpha ** (0.5 / positives))) * (1 - 1e-12), 0.0)
+        return rates.logit_of_power(alpha, 0.5 / positives)
     order = _order(positives, negatives, delta, alpha)
     test = JointTest(positives, negatives, critical(order, float(order[tp, fp])))
 
     def refuted(eps: float) -> bool:
         return test.p_value(_pure(eps, delta), alpha) <= alpha
 
-    if least == 0 and not refuted(0.0):
+    if least <= _TIED and not refuted(0.0):
         return 0.0
-    low, high = least, least + 1.0
+    low = max(least - _TIED, 0.0)  # outcomes at least as extreme show that much; Clopper-Pearson limits are valid
+    high = low + 1.0
     while refuted(high) and high < 700:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
@@ -162,7 +171,7 @@ def joint_p(tp: int, positives: int, fp: int, negatives: int, alpha: float, clai
     low = rates.least_rate(np.arange(positives + 1), positives, alpha / 2)[:, None]
     high = rates.most_rate(np.arange(negatives + 1), negatives, alpha / 2)[None, :]
     value = np.stack([claim.excess(row, high[0]) for row in low])
-    order = _statistic(positives, negatives, np.maximum(value, -1e300), False)
+    order = _statistic(np.maximum(value, -1e3), False)
     found = [
         JointTest(positives, negatives, critical(order, float(order[at]))).p_value(claim.most_true)
         for at in ((tp, fp), (positives, 0))
