@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from privloss.audit import checks
-from privloss.audit.claim import Claim
 from privloss.audit.events import Event, canonical, learn
 from privloss.errors import InvalidInput
 from privloss.numerics import check
@@ -34,7 +33,6 @@ class Stream:
 
     def __init__(self, epsilon: float, delta: float, alpha: float) -> None:
         self.claimed, self.delta, self.alpha = epsilon, delta, alpha
-        self._claim = Claim.pair(epsilon, delta)
         self._eps = np.append(GRID, epsilon)
         self._grown = np.exp(self._eps)
         self._logs = np.zeros((2, len(BETS), len(self._eps)))  # per order of the neighbours
@@ -55,7 +53,12 @@ class Stream:
             outputs.append(each)
         self.rounds += 1
         if self.rounds >= _FIRST and self.rounds & (self.rounds - 1) == 0:  # 32, 64, 128, ...
-            self._events = [learn(self._seen[i], self._seen[1 - i], self._claim.excess) for i in (0, 1)]
+            self._events = [learn(self._seen[i], self._seen[1 - i], self._gain) for i in (0, 1)]
+
+    def _gain(self, least_true: Real, most_false: Real) -> Real:
+        """What an event is chosen for: how much a bet on it gains at least. (The largest ratio of the rates would be
+        that of rare events, on which a wealth grows slowly.)"""
+        return np.asarray(least_true - math.exp(self.claimed) * most_false - self.delta)
 
     def _bet(self, order: int, likely: bool, unlikely: bool) -> None:
         z = (float(likely) - self._grown * float(unlikely) - self.delta) / (self._grown + self.delta)
@@ -123,7 +126,7 @@ class Stream:
         last = 1 << max(self.rounds.bit_length() - 1, 0)
         if last >= _FIRST:
             parts = [s[:last] for s in self._seen]
-            self._events = [learn(parts[i], parts[1 - i], self._claim.excess) for i in (0, 1)]
+            self._events = [learn(parts[i], parts[1 - i], self._gain) for i in (0, 1)]
 
 
 def _tuples(value: Any) -> Any:

@@ -21,7 +21,7 @@ from scipy.special import betainc, gammaln, xlog1py, xlogy
 from privloss.numerics.floats import Real
 
 MOST = 4000  # trials on both sides together
-_CELLS, _NEAR, _ENOUGH, _ROUNDS = 400, 1e-3, 1e-5, 12
+_CELLS, _NEAR, _ENOUGH, _ROUNDS = 400, 0.03, 1e-5, 12
 _ROUNDED = 1 + 1e-10  # what p-values are multiplied by: far above the errors of SciPy's incomplete beta function
 _LEAST = 1e-18  # probabilities of counts that are added up instead of weighed
 Rates = Callable[[Real], Real]
