@@ -1,9 +1,9 @@
 """Audits: how long they take, how often they err: ``python -m bench.audit [times] [coverage] [peer] [--audits N]``.
 
-*times*: CPU seconds of single calls, caches empty. *coverage*: N simulated audits (2 000) of mechanisms whose epsilon
-is known, for every method: the share of audits whose bound exceeds the truth (at most alpha = 0.05, but for the error of
-the simulation, three standard deviations of which are 0.015 at N = 2 000) and the median bound. *peer*: the same
-scores given to JAX Privacy's auditor, where it is installed, and to ours.
+*times*: CPU seconds of single calls. *coverage*: N simulated audits (2 000) of mechanisms whose epsilon is known, for
+every method: the share of audits whose bound exceeds the truth (at most alpha = 0.05, but for the error of the
+simulation, three standard deviations of which are 0.015 at N = 2 000) and the median bound. *peer*: the same scores
+given to JAX Privacy's auditor, where it is installed, and to ours.
 """
 
 from __future__ import annotations

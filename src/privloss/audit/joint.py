@@ -42,10 +42,10 @@ class JointTest:
         low, high = edges[:-1], edges[1:]
         bounds = self._cells(low, high, most_true)
         best = float(bounds.max())
-        for _ in range(_ROUNDS):
+        for k in range(_ROUNDS):
             if 0 < best * _ROUNDED <= enough:
                 break  # refuted already: finer cells only lower it
-            near = bounds > best * (1 - _NEAR)
+            near = bounds > best * (1 - _NEAR / 2**k)  # what a cell is off by halves with it
             middle = 0.5 * (low[near] + high[near])
             fresh_low = np.concatenate([low[near], middle])
             fresh_high = np.concatenate([middle, high[near]])
