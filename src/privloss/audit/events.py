@@ -101,6 +101,13 @@ def _is_vector(each: Output) -> bool:
     return isinstance(each, tuple) and len(each) > 0 and all(_is_number(x) and math.isfinite(x) for x in each)
 
 
+def _shape(each: Output) -> Output:
+    """Of an unusual vector: its length, and what is no finite number in it."""
+    if not isinstance(each, tuple):
+        return each
+    return tuple("finite" if _is_number(x) and math.isfinite(x) else repr(x) for x in each)
+
+
 def _views(
     first: Sequence[Output], second: Sequence[Output], length: int
 ) -> list[tuple[Callable[[Output], Output], str]]:
@@ -111,7 +118,7 @@ def _views(
     normal = np.linalg.solve(shared + ridge, a.mean(axis=0) - b.mean(axis=0))
 
     def of_vectors(view: Callable[[Real], float]) -> Callable[[Output], Output]:
-        return lambda each: view(np.array(each)) if _is_vector(each) and len(each) == length else each
+        return lambda each: view(np.array(each)) if _is_vector(each) and len(each) == length else _shape(each)
 
     views = [(of_vectors(lambda x: float(x @ normal)), "linear discriminant between")]
     views.append((of_vectors(lambda x: float(np.linalg.norm(x))), "norm between"))
@@ -132,7 +139,7 @@ def _classified(
     labels = [1] * sum(map(usual, first)) + [0] * sum(map(usual, second))
     fitted = copy.deepcopy(classifier)  # either order of the inputs fits its own
     fitted.fit(np.array(rows), np.array(labels))
-    return lambda each: float(fitted.predict_proba(np.array([each]))[0][1]) if usual(each) else each
+    return lambda each: float(fitted.predict_proba(np.array([each]))[0][1]) if usual(each) else _shape(each)
 
 
 def _by_bins(
