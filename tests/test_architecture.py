@@ -16,7 +16,7 @@ from privloss.mechanisms.kinds import KINDS, SCHEMES
 SOURCE = Path(privloss.__file__).parent
 ROOMS = [
     "errors", "adjacency", "numerics", "losses", "mechanisms", "answers", "theorems", "papers", "certificates",
-    "planning", "ledger", "interop", "cli",
+    "planning", "audit", "ledger", "interop", "cli",
 ]  # fmt: skip
 DELEGATING = SOURCE / "mechanisms" / "questions.py"  # binds plan.epsilon(...) and friends: the one exception
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -239,7 +239,7 @@ def test_public_surface() -> None:
             "Sampled", "SelectBest", "Shuffled", "SmoothSensitivity", "StabilityHistogram", "Step", "Tabulated",
             "Together", "TopK", "TradeOff", "TreeAggregation", "TruncatedCDP", "TruncatedGaussian",
             "TruncatedLaplace", "TruncatedPoisson", "UnaryEncoding", "Unreachable", "Unsupported", "WithReplacement",
-            "ZCDP", "__version__", "adaptive_clipping", "allocate", "calibrate", "central_limit", "certify",
+            "ZCDP", "__version__", "adaptive_clipping", "allocate", "audit", "calibrate", "central_limit", "certify",
             "compare", "composition", "confident_gnmax", "conversion", "dp_ftrl", "dp_sgd", "estimate", "figures",
             "gaussian_dp", "group", "inequalities", "limits", "odometers", "optimal_conversion", "parallel",
             "parameters", "pipelines", "propose_test_release", "register", "remarks", "saddle_point", "select_best",

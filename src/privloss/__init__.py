@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privloss import audit as audit
     from privloss.answers import estimate as estimate
     from privloss.answers import tradeoff as tradeoff
     from privloss.answers.parallel import parallel as parallel
@@ -222,6 +223,7 @@ _HOMES = {
 }
 _MODULES = {
     "central_limit": "theorems.central_limit",
+    "audit": "audit",
     "composition": "theorems.composition",
     "conversion": "theorems.conversion",
     "estimate": "answers.estimate",
@@ -309,6 +311,7 @@ __all__ = [
     "__version__",
     "adaptive_clipping",
     "allocate",
+    "audit",
     "calibrate",
     "central_limit",
     "certify",

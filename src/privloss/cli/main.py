@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privloss import __version__
-from privloss.cli import certificates, ledger, planning
+from privloss.cli import audit, certificates, ledger, planning
 from privloss.cli import check as checking
 from privloss.cli import statement as stating
 from privloss.cli import sweep as sweeping
@@ -48,6 +48,7 @@ app = typer.Typer(
 plan_app = typer.Typer(help="Plan files.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(audit.app, name="audit")
 plan_app.command("write")(planning.write)
 
 

@@ -1,0 +1,223 @@
+"""Mechanisms given as functions, streams of outputs, declared sensitivities."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privloss as pl
+from privloss.audit.betting import BETS, GRID
+from privloss.audit.events import canonical
+
+
+def laplace(scale: float) -> Any:
+    return lambda x, rng: x + rng.laplace(scale=scale)
+
+
+def test_halved_noise_is_found_and_honest_noise_is_not() -> None:
+    honest = pl.audit.mechanism(laplace(1.0), 0.0, 1.0, runs=2000, seed=1, claim=1.0)
+    assert honest.verdict == "not refuted"
+    assert 0.4 < honest.epsilon <= 1.0
+    false = pl.audit.mechanism(laplace(0.5), 0.0, 1.0, runs=2000, seed=1, claim=1.0)
+    assert false.verdict == "refuted"
+    assert 1.0 < false.epsilon <= 2.0
+
+
+def test_leaks_that_are_no_numbers_are_found() -> None:
+    def fails(x: float, rng: np.random.Generator) -> float:
+        if x and rng.random() < 0.3:
+            raise KeyError("gone")
+        return float(rng.normal())
+
+    def infinite(x: float, rng: np.random.Generator) -> Any:
+        return math.nan if x and rng.random() < 0.3 else float(rng.normal())
+
+    def none(x: float, rng: np.random.Generator) -> Any:
+        return None if x and rng.random() < 0.3 else np.array([rng.normal(), 1.0])
+
+    for f in (fails, infinite, none):
+        found = pl.audit.mechanism(f, 0.0, 1.0, runs=600, seed=3)
+        assert found.epsilon > 2.5
+        assert "y" in found.event
+
+
+def test_vectors_and_symbols() -> None:
+    def vector(x: float, rng: np.random.Generator) -> np.ndarray:
+        return np.array([0.0, x, -x]) + rng.normal(size=3)
+
+    assert pl.audit.mechanism(vector, 0.0, 2.0, runs=1500, seed=1, delta=0.01).epsilon > 1.5
+
+    def coin(x: int, rng: np.random.Generator) -> str:
+        return "ab"[x if rng.random() < 0.9 else 1 - x]
+
+    found = pl.audit.mechanism(coin, 0, 1, runs=2000, seed=1, claim=pl.PureDP(math.log(9)))
+    assert found.verdict == "not refuted"
+    assert 1.8 < found.epsilon <= math.log(9)
+
+
+def test_a_classifier_is_anything_that_fits_and_predicts() -> None:
+    class Mean:
+        def fit(self, rows: np.ndarray, labels: np.ndarray) -> None:
+            self.apart = rows[labels == 1].mean(axis=0) - rows[labels == 0].mean(axis=0)
+
+        def predict_proba(self, rows: np.ndarray) -> np.ndarray:
+            p = 1 / (1 + np.exp(-rows @ self.apart))
+            return np.stack([1 - p, p], axis=1)
+
+    f = lambda x, rng: np.array([x, x]) + rng.normal(size=2)  # noqa: E731
+    found = pl.audit.mechanism(f, 0.0, 2.0, runs=600, seed=1, delta=0.01, classifier=Mean())
+    assert found.epsilon > 1.5
+    assert "classifier" in found.event
+
+
+def test_a_function_that_reseeds_itself_is_noticed() -> None:
+    state = {"k": 0}
+
+    def stale(x: float) -> float:
+        state["k"] += 1
+        return float(np.random.default_rng((state["k"] // 2) % 64).normal()) + x
+
+    with pytest.raises(pl.InvalidInput, match="reseed"):
+        pl.audit.mechanism(stale, 0.0, 0.0, runs=500, seed=1)
+
+
+def test_nothing_is_learned_from_the_half_that_is_tested() -> None:
+    """Pure noise: an event chosen on the tested half would be "significant" far more often than 5 %."""
+    found = [pl.audit.mechanism(laplace(1.0), 0.0, 0.0, runs=100, seed=seed, claim=0.0) for seed in range(50)]
+    assert sum(a.verdict == "refuted" for a in found) / 50 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 50)
+
+
+def test_outputs_that_are_equal_are_one() -> None:
+    assert canonical(math.nan) == canonical(np.float64("nan"))
+    assert canonical(np.int64(3)) == canonical(3)
+    assert canonical(ValueError("a")) == canonical(ValueError("b")) != canonical(KeyError())
+    assert canonical([np.array([1.0]), {"a": 1}]) == ((1.0,), "{'a': 1}")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [({"runs": 99}, "runs"), ({"f": 3}, "f = 3"), ({"seed": -1}, "seed"), ({"classifier": 3}, "classifier")],
+)
+def test_bad_functions(change: dict[str, Any], match: str) -> None:
+    with pytest.raises(pl.InvalidInput, match=match):
+        pl.audit.mechanism(**{"f": laplace(1.0), "x": 0.0, "y": 1.0, "runs": 100, "seed": 1, **change})
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+
+def test_wealth_never_gains_under_the_null() -> None:
+    """E[1 + kappa z] <= 1 for every bet, event and law on the edge of (eps, delta)-DP, both orders."""
+    for eps, delta in [(0.5, 0.0), (1.0, 0.01), (0.0, 0.1)]:
+        grown = math.exp(eps)
+        for p0 in np.linspace(0.001, 1, 50):
+            p1 = min(1.0, grown * p0 + delta, 1 - (1 - delta - p0) / grown)
+            z = lambda y, x: (y - grown * x - delta) / (grown + delta)  # noqa: B023, E731
+            mean = sum(a * b * z(y, x) for y, a in ((1, p1), (0, 1 - p1)) for x, b in ((1, p0), (0, 1 - p0)))
+            assert mean <= 1e-12
+            assert 1 + BETS.max() * min(z(0, 1), z(1, 1), z(0, 0)) > 0
+
+
+def test_streams_refute_what_is_false_and_not_what_is_true() -> None:
+    rng, rounds = np.random.default_rng(1), []
+    for _ in range(8):
+        audit = pl.audit.stream(epsilon=1.0, delta=0.0)
+        while not audit.refuted and audit.rounds < 3000:
+            audit.observe(rng.laplace(0.0, 0.5), rng.laplace(1.0, 0.5))
+        rounds.append(audit.rounds)
+    assert np.median(rounds) < 400
+    wrong = 0
+    for _ in range(40):
+        audit = pl.audit.stream(epsilon=1.0, delta=0.0)
+        for _ in range(300):
+            audit.observe(rng.laplace(0.0), rng.laplace(1.0))
+        wrong += audit.refuted or audit.epsilon > 1.0
+    assert wrong / 40 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 40)
+
+
+def test_the_prefix_rule() -> None:
+    audit = pl.audit.stream(epsilon=1.0, delta=0.0)
+    audit._highest[:3] = [5.0, 5.0, 0.0]
+    audit._highest[3:10] = 5.0  # later grid points do not count
+    assert audit.epsilon == GRID[1]
+    assert audit.ceiling(200) == pytest.approx(3.600, abs=1e-3)
+
+
+def test_a_saved_stream_goes_on_as_if_nothing_had_happened() -> None:
+    rng = np.random.default_rng(3)
+    outputs = [(float(rng.laplace(0, 0.7)), float(rng.laplace(1, 0.7))) for _ in range(150)]
+    whole, first = (pl.audit.stream(epsilon=1.0, delta=0.0) for _ in range(2))
+    for pair in outputs:
+        whole.observe(*pair)
+    for pair in outputs[:77]:
+        first.observe(*pair)
+    state = json.loads(json.dumps(first.state_dict()))
+    second = pl.audit.stream(epsilon=1.0, delta=0.0)
+    second.load_state_dict(state)
+    for pair in outputs[77:]:
+        second.observe(*pair)
+    assert second.wealth == pytest.approx(whole.wealth, rel=1e-9)
+    assert second.epsilon == whole.epsilon
+    with pytest.raises(pl.InvalidInput, match="going back"):
+        whole.load_state_dict(state)
+    with pytest.raises(pl.InvalidInput, match="another audit"):
+        pl.audit.stream(epsilon=2.0, delta=0.0).load_state_dict(state)
+    with pytest.raises(pl.InvalidInput, match="state_dict"):
+        whole.load_state_dict({})
+
+
+# -- recorder ----------------------------------------------------------------------------------------------------------
+
+
+def mean_with_a_private_count(rec: pl.audit.Recorder, data: list[float]) -> float:
+    rng = np.random.default_rng(1)
+    draw = lambda v: v + rng.laplace(scale=1.0)  # noqa: E731
+    return float(
+        rec.release("mean", sum(data) / len(data), sensitivity=1 / len(data), norm="l1", draw=draw, mechanism="laplace")
+    )
+
+
+def test_a_scale_that_reads_the_data_is_a_divergence() -> None:
+    rec = pl.audit.Recorder()
+    rec.run(mean_with_a_private_count, [0.0, 1.0, 1.0])
+    with pytest.raises(pl.audit.Diverged, match="sensitivity"):
+        rec.replay(mean_with_a_private_count, [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("program", "match"),
+    [
+        (lambda rec, d: [rec.release("a", x, sensitivity=1, norm="l1", draw=lambda v: 0.0) for x in d], "releases"),
+        (lambda rec, d: (rec.release("a", 0.0, sensitivity=1, norm="l1", draw=lambda v: 0.0), max(d)), "returned"),
+        (lambda rec, d: rec.release("ab"[len(d) % 2], 0.0, sensitivity=1, norm="l1", draw=lambda v: 0.0), "name"),
+        (lambda rec, d: rec.release("a", d, sensitivity=9, norm="l2", draw=lambda v: 0.0), "shape"),
+        (lambda rec, d: rec.release("a", 0.0, sensitivity=1, norm="l1", draw=lambda v: 0.0, scale=len(d)), "public"),
+        (lambda rec, d: (rec.release("a", 0.0, sensitivity=1, norm="l1", draw=lambda v: 0.0), d[2])[0], "raised"),
+    ],
+)
+def test_divergences(program: Any, match: str) -> None:
+    rec = pl.audit.Recorder()
+    rec.run(program, [1.0, 2.0, 3.0])
+    with pytest.raises(pl.audit.Diverged, match=match):
+        rec.replay(program, [1.0, 2.0])
+
+
+def test_distances_and_nan() -> None:
+    def program(rec: pl.audit.Recorder, data: np.ndarray) -> Any:
+        return rec.release("x", data, sensitivity=5.0, norm="l2", draw=lambda v: 0.0, mechanism="gaussian", sigma=2.0)
+
+    rec = pl.audit.Recorder()
+    rec.run(program, np.zeros(2))
+    rec.replay(program, np.array([3.0, 4.0]))
+    assert rec.violations == []
+    rec.replay(program, np.array([3.0, 4.1]))
+    rec.replay(program, np.array([math.nan, 0.0]))
+    assert len(rec.violations) == 2
+    assert str(rec.violations[0]).startswith("release 0 (x): l2 distance 5.08")
+    assert rec.plan().epsilon(1e-5).upper == pytest.approx(pl.Gaussian(sigma=2.0, sensitivity=5.0).epsilon(1e-5).upper)
+    with pytest.raises(pl.InvalidInput, match="first run"):
+        pl.audit.Recorder().replay(program, np.zeros(2))
