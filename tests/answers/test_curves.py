@@ -15,7 +15,7 @@ from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics.contour.many import Mirrored, Silent, epsilons
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.floats import Real
-from tests.oracle.summed_losses import Oracle
+from tests.oracle.summed_losses import Oracle, Pair
 
 PLANS = [
     pl.Gaussian(1.1).poisson(0.01) * 10_000,
@@ -100,7 +100,7 @@ def test_few_hits_at_epsilons_far_below_usual_losses(sigma: float, rate: float, 
     assert before.relative_width < 1e-9
     for eps in (1e-7, 1e-5):
         found = plan.delta(eps)
-        truth = Oracle(rate, sigma, steps, eps, found.upper).delta(eps)
+        truth = Oracle(Pair(rate, sigma), steps, eps, found.upper).delta(eps)
         assert found.relative_width < 1e-9
         assert found.lower * (1 - 1e-13) <= truth <= found.upper * (1 + 1e-13)
         assert found.lower <= before.upper <= found.upper + math.expm1(eps)  # slopes in e^eps lie between -1 and 0

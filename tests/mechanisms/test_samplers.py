@@ -644,7 +644,7 @@ def test_bad_input(word: str, make: Callable[[], Any]) -> None:
         (G.shuffled(steps=3), "add-remove"),
         (pl.Laplace(1.0).fixed_size(n=5, m=2), "add-remove"),
         (pl.Laplace(1.0).allocated(steps=5), "add-remove"),
-        (pl.Laplace(1.0).with_replacement(n=5, m=2), "replace-one"),
+        (pl.Laplace(1.0).with_replacement(n=5, m=2), "add-remove"),
         (pl.Gaussian(0.0).allocated(steps=5), "add-remove"),
         (pl.Gaussian(sigma=1.0).poisson(0.5), "replace-one"),
         (pl.Gaussian(sigma=1.0).truncated_poisson(rate=0.5, n=5, most=2), "replace-one"),

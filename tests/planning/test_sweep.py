@@ -88,7 +88,7 @@ def test_many_calibrations() -> None:
 def test_a_cell_that_is_refused_or_fails_has_its_reason() -> None:
     def family(kind: str) -> Any:
         if kind == "refused":
-            return (pl.Gaussian(1.0) + pl.Laplace(1.0)).poisson(0.1)
+            return (pl.Gaussian(1.0) + pl.RDP([2.0], [0.1])).poisson(0.1)
         if kind == "broken":
             return pl.Gaussian(1 / 0)
         return "nothing" if kind == "no plan" else pl.Gaussian(1.0)

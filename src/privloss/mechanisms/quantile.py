@@ -14,7 +14,7 @@ larger. The range is epsilon/2 times 2 max(q, 1-q): half of epsilon for a median
 
 >>> import privloss as pl
 >>> pl.Quantile(1.0, q=0.5).epsilon(0.0).upper, pl.Quantile(1.0, q=0.5).epsilon(0.0, adjacency="replace-one").upper
-(0.5, 1.0)
+(0.5000000000..., 1.0000000000...)
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class FewUses:
 
     def hockey_stick(self, eps: float) -> tuple[float, float]:
         """log of bounds on delta(eps), eps >= 0."""
-        if eps >= self.count * self.upper.at * (1 + 8 * UNIT):
+        if eps >= raised(self.count * self.upper.at, 8):
             return -math.inf, -math.inf
         return log_ends(*self.on_line(self._line(eps, abs(self.closed(eps)[0])), eps))
 

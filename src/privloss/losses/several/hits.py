@@ -72,7 +72,7 @@ class SeveralHits:
         weights, logs, _ = (x.reshape(-1, *([1] * np.ndim(y))) for x in self._columns)
         tame = np.minimum(s, _TAME)
         rise = (weights * np.expm1(tame)).sum(axis=0)
-        low = np.log(self.missed + (weights * np.exp(np.minimum(tame, 0.0))).sum(axis=0))
+        low = np.log(self.missed + (weights * np.exp(tame)).sum(axis=0))  # terms above 1 may stand in a sum below it
         found = np.where(rise < -0.4, low, np.log1p(np.maximum(rise, -0.5)))
         if s.max(initial=0.0) < _TAME:
             return np.asarray(found)

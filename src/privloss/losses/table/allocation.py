@@ -37,7 +37,7 @@ from scipy.special import ndtr, ndtri
 
 from privloss.losses.table.polygon import from_convex, lower_hull
 from privloss.losses.table.table import Table
-from privloss.numerics.floats import UNIT, Real, padded_up
+from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 from privloss.numerics.fourier import fast_size, powered
 
 _FURTHEST = 3.0  # beyond, no grid is fine enough
@@ -156,7 +156,7 @@ class _Profile:
         ratios, t = self._ratios, self._steps
         large, mean = float(ratios.large.sum()), float(ratios.large @ ratios.places)
         puts, calls = np.zeros(len(x)), np.zeros(len(x))
-        near, far = x * (1 - 32 * UNIT), x * (1 + 32 * UNIT)  # sums, and their places, are rounded
+        near, far = lowered(x, 32), raised(x, 32)  # sums, and their places, are rounded
         for k in range(min(_MOST_LARGE, t) + 1):
             points = self._knots(float(far.max())) if k else np.unique(np.concatenate([near, far, np.zeros(1)]))
             found = self._small(t - k, points)
