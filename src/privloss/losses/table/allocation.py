@@ -44,7 +44,8 @@ _FURTHEST = 3.0  # beyond, no grid is fine enough
 _FINE = 192.0  # grid cells per standard deviation of one ratio
 _LARGEST_TRANSFORM = 2**19
 _EXPECTED_LARGE, _MOST_LARGE = 0.02, 6  # large ratios of an epoch, and at most so many at once
-_RATIO, _FAR = 1.01, 13.0  # of cells of large ratios; standard deviations at which they end
+_RATIO, _FEW, _FINER = 1.01, 4, 1.003  # of cells of large ratios; steps that are few enough for finer ones
+_FAR = 13.0  # standard deviations at which they end
 _WINDOW = 12.0  # standard deviations of the sum on either side
 _TILTS = (-6.0, -2.5, 0.0, 2.5, 6.0)  # in units of 1/standard deviation of the sum
 _MOST_TILT = 14.0  # times the largest small ratio
@@ -109,8 +110,9 @@ def _ratios(steps: int, distance: float, step: float) -> _Ratios:
     at_b = -float(ndtri(_EXPECTED_LARGE / steps))
     cut = math.ceil(max(math.exp(distance * at_b - 0.5 * distance**2), 2.0) / step)
     end = math.exp(distance * (_FAR + distance) - 0.5 * distance**2)
-    cells = max(math.ceil(math.log(end / (cut * step)) / math.log(_RATIO)), 1)
-    grid = np.concatenate([step * np.arange(cut), cut * step * _RATIO ** np.arange(cells + 1)])
+    ratio = _FINER if steps <= _FEW else _RATIO
+    cells = max(math.ceil(math.log(end / (cut * step)) / math.log(ratio)), 1)
+    grid = np.concatenate([step * np.arange(cut), cut * step * ratio ** np.arange(cells + 1)])
     with np.errstate(divide="ignore"):
         y = np.log(grid) / distance + 0.5 * distance
     (q, doubt_q, beyond_q), (p, doubt_p, beyond_p) = (_cells(y - shift) for shift in (0.0, distance))
