@@ -1,5 +1,4 @@
-"""What dp-accounting calls an event, read as a plan: one entry for every event class of its versions 0.4
-to 0.6, and for those that its repository has besides.
+"""What dp-accounting calls an event, read as a plan: every class of its versions 0.4 to 0.6 and its repository.
 
 Nothing here needs dp-accounting: an event may be one of its objects, its named tuple, or the same as JSON,
 ``{"class_name": "GaussianDpEvent", "noise_multiplier": 1.1}``. Whatever has no proven bound is refused by name.
