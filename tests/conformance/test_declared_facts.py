@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 import privloss as pl
 from privloss.adjacency import ADJACENCIES
+from privloss.cli.main import main
 from privloss.ledger.filters import Filter
 from privloss.ledger.pricing import price
 from privloss.losses.composed import ComposedLoss
@@ -72,6 +74,30 @@ def test_the_published_schema_is_the_one_of_the_registry() -> None:
     assert (Path(pl.__file__).parent / "plan.schema.json").read_text().strip() == made.strip()
 
 
+@everything
+def test_the_command_line_answers_its_plan_file(
+    mechanism: pl.Mechanism, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = mechanism.as_plan() if mechanism.supported("add-remove") else mechanism.as_plan().under("zero-out")
+    file = tmp_path / "plan.json"
+    file.write_text(plan.to_json())
+    with pytest.raises(SystemExit) as done:
+        main(["epsilon", str(file), "--delta", "1e-3", "--json"])
+    assert done.value.code == 0
+    assert json.loads(capsys.readouterr().out)["epsilon"]["upper"] == plan.epsilon(1e-3).upper
+
+
+@every
+def test_what_is_not_certified_is_listed(mechanism: pl.Mechanism) -> None:
+    """In docs/certificates.md, section 11."""
+    kind = kind_of(mechanism)
+    (listed,) = re.findall(r"\*\*Refused:\*\* (.*?)\n\n", (ROOT / "docs" / "certificates.md").read_text(), re.DOTALL)
+    if not kind.certified and kind.description.__module__.startswith("privloss."):
+        assert f"`{kind.name}`" in listed
+        with pytest.raises(pl.Unsupported, match="no certified pair"):
+            pl.certify(mechanism.as_plan().under("zero-out"), delta=1e-3)
+
+
 @every
 def test_louder_is_more_private(mechanism: pl.Mechanism) -> None:
     if kind_of(mechanism).louder is None:
@@ -94,9 +120,9 @@ def test_a_group_loses_more_than_one(mechanism: pl.Mechanism, adjacency: str) ->
 
 
 @everything
-@pytest.mark.parametrize("currency", ["pure", "zcdp", "gdp"])
+@pytest.mark.parametrize("currency", ["pure", "approx", "zcdp", "gdp"])
 def test_priced_or_refused(mechanism: pl.Mechanism, currency: str) -> None:
-    budget = Filter.of(currency, "10")
+    budget = Filter.of(currency, "10", "0.1" if currency == "approx" else None)
     plan = mechanism.as_plan() if mechanism.supported("add-remove") else mechanism.as_plan().under("zero-out")
     try:
         cost = price(plan, budget)

@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from privloss.errors import MissingExtra
-from privloss.interop.events import NOTHING, rounded
+from privloss.interop.events import NOTHING
+from privloss.interop.rounded import rounded
 from privloss.mechanisms.approx_dp import ApproxDP
 from privloss.mechanisms.base import Plan
 

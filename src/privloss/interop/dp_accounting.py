@@ -98,6 +98,22 @@ def _nothing(m: Any, adjacency: str) -> Any:
     return dpa.NoOpDpEvent()
 
 
+def _discrete_gaussian(m: Any, adjacency: str) -> Any:
+    return None if m.noise_multiplier is not None else dpa.DiscreteGaussianDpEvent(m.sigma, m.sensitivity, 1)
+
+
+def _approx(m: Any, adjacency: str) -> Any:
+    return dpa.EpsilonDeltaDpEvent(m.eps, m.slack)
+
+
+def _exponential(m: Any, adjacency: str) -> Any:
+    return dpa.ExponentialMechanismDpEvent(m.eps)
+
+
+def _permute_and_flip(m: Any, adjacency: str) -> Any:
+    return dpa.PermuteAndFlipDpEvent(m.eps)
+
+
 def _zcdp(m: Any, adjacency: str) -> Any:
     return dpa.ZCDpEvent(m.rho)
 
@@ -131,6 +147,10 @@ _RELEASES: dict[str, Callable[[Any, str], Any]] = {
     "pure-dp": _nothing,
     "select-best": _select_best,
     "zcdp": _zcdp,
+    "discrete-gaussian": _discrete_gaussian,
+    "approx-dp": _approx,
+    "exponential": _exponential,
+    "permute-and-flip": _permute_and_flip,
     "gaussian-mixture": _mixture,
     "tree-aggregation": _tree,
 }

@@ -1,4 +1,4 @@
-"""What dp-accounting calls an event, read as a plan: one entry for every event class of its versions 0.4 to 0.6.
+"""What dp-accounting calls an event, read as a plan: every class of its versions 0.4 to 0.6 and its repository.
 
 Nothing here needs dp-accounting: an event may be one of its objects, its named tuple, or the same as JSON,
 ``{"class_name": "GaussianDpEvent", "noise_multiplier": 1.1}``. Whatever has no proven bound is refused by name.
@@ -7,12 +7,13 @@ Nothing here needs dp-accounting: an event may be one of its objects, its named 
 ...       "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 1}}, "add-remove")
 Plan(Gaussian(noise_multiplier=1.0).poisson(0.01))
 
-Where a number of theirs has no double of ours (1/a, a product of rates) the plan is rounded to less privacy, so that
-its upper end holds; with ``below=True`` to more privacy, so that its lower end does.
+Where a number of theirs has no double of ours the plan is rounded to less privacy, so that its upper end holds; with
+``below=True`` to more privacy, so that its lower end does.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,12 +22,17 @@ from typing import Any
 
 from privloss.adjacency import ADD_REMOVE, ADJACENCIES, REPLACE_ONE, ZERO_OUT
 from privloss.errors import InvalidInput, Unsupported
+from privloss.interop.rounded import inverse, product
+from privloss.mechanisms.approx_dp import ApproxDP
 from privloss.mechanisms.base import Mechanism, Plan, Sampled, on_scheme
+from privloss.mechanisms.discrete_gaussian import DiscreteGaussian
 from privloss.mechanisms.discrete_laplace import DiscreteLaplace
+from privloss.mechanisms.exponential import Exponential
 from privloss.mechanisms.gaussian import Gaussian
 from privloss.mechanisms.gaussian_mixture import GaussianMixture
 from privloss.mechanisms.laplace import Laplace
 from privloss.mechanisms.noise import contributions
+from privloss.mechanisms.permute_and_flip import PermuteAndFlip
 from privloss.mechanisms.pure_dp import PureDP
 from privloss.mechanisms.randomized_response import RandomizedResponse
 from privloss.mechanisms.rdp import RDP
@@ -35,14 +41,14 @@ from privloss.mechanisms.tree import TreeAggregation
 from privloss.mechanisms.worst_neighbours import Support
 from privloss.mechanisms.zcdp import ZCDP
 from privloss.numerics import check
-from privloss.numerics.floats import next_down, next_up, raised
+from privloss.numerics.floats import raised
 
 NOTHING = PureDP(0.0)  # a plan has at least one step: the one that does not look at the data
 DISCLOSURE = Gaussian(noise_multiplier=0.0)
 Steps = tuple[tuple[Mechanism, int], ...]
 
 _ORDERS = tuple(1 + 2 ** (k / 4) for k in range(-24, 41))  # where a curve xi + rho alpha is read; any orders are sound
-_LEAST = 1e-300  # its inverse is a double
+_LEAST = 1e-300  # its inverse is a double, and its roundings are relative
 _SUM = Fraction(1, 2**48)  # how far probabilities may be from summing to one
 _SHARED = raised(1.0, 32)  # several Gaussian releases are rounded by at most 16 units together
 
@@ -130,10 +136,9 @@ def described(given: Any) -> Event:
     else:
         name, home = type(given).__name__, type(given).__module__
         fields = {a.name: getattr(given, a.name) for a in getattr(type(given), "__attrs_attrs__", ())}
-    event = Event(name, fields, given)
-    entry = READ.get(name) or _COMPOSITIONS.get(name)
+    event, entry = Event(name, fields, given), READ.get(name) or _COMPOSITIONS.get(name)
     if entry is None or home.split(".")[0] != "dp_accounting":
-        raise event.refused("is no event class of dp-accounting 0.4 to 0.6; compose what it stands for instead.")
+        raise event.refused("is no event class of dp-accounting known here; compose what it stands for instead.")
     for field in entry.fields:
         if field not in fields:
             raise InvalidInput(f"{name}: the field {field!r} is missing.")
@@ -175,10 +180,23 @@ def _self_composed(reader: Reader, event: Event) -> Steps:
 def _discrete_laplace(reader: Reader, event: Event) -> Steps:
     """P[x] proportional to e^(-a |x|): scale 1/a. Values of l1 norm at most C: two of them are 2 C apart."""
     size = check.count("sensitivity", event["sensitivity"])
-    scale = _inverse(check.number("noise_parameter", event["noise_parameter"], low=_LEAST), up=reader.below)
+    scale = inverse(check.number("noise_parameter", event["noise_parameter"], low=_LEAST), up=reader.below)
     if size == 1:
         return ((DiscreteLaplace(noise_multiplier=scale), 1),)
     return ((DiscreteLaplace(scale=scale, sensitivity=size * contributions(reader.adjacency)), 1),)
+
+
+def _discrete_gaussian(reader: Reader, event: Event) -> Steps:
+    """Whole numbers at most the sensitivity apart under the adjacency asked, so one alone moves by its whole part.
+    Vectors: zCDP (Canonne, Kamath, Steinke 2020); below, one coordinate moves and the others do not."""
+    size = check.number("sensitivity", event.fields.get("sensitivity", 1.0), low=0)
+    sigma, dimension = check.number("sigma", event["sigma"], low=0), event.fields.get("dimension")
+    single = dimension is not None and check.count("dimension", dimension) == 1
+    if size < 1:
+        return ()
+    if single or reader.below or sigma == 0:
+        return ((DiscreteGaussian(sigma, math.floor(size)), 1),)
+    return ((ZCDP(max(raised((size / sigma) * (size / sigma) / 2, 4), _LEAST)), 1),)
 
 
 def _randomized_response(reader: Reader, event: Event) -> Steps:
@@ -269,7 +287,7 @@ def _poisson(reader: Reader, event: Event) -> Steps:
     inner = described(event["event"])
     if inner.name == event.name:  # a sample of a sample, both of independent records
         other = check.number("sampling_probability", inner["sampling_probability"], low=0, high=1)
-        both = {"sampling_probability": _product(rate, other, up=not reader.below), "event": inner["event"]}
+        both = {"sampling_probability": product(rate, other, up=not reader.below), "event": inner["event"]}
         return _poisson(reader, replace(event, fields=both))
     found = _on_sample(reader, event, "poisson", rate=rate)
     return found if rate > 0 else ()
@@ -300,21 +318,6 @@ def _is_zero(count: Any) -> bool:
     return bool(count == 0) and not isinstance(count, bool)
 
 
-def _inverse(a: float, *, up: bool) -> float:
-    return rounded(1 / a, Fraction(1) / Fraction(a), up)
-
-
-def _product(a: float, b: float, *, up: bool) -> float:
-    return rounded(a * b, Fraction(a) * Fraction(b), up)
-
-
-def rounded(found: float, exact: Fraction, up: bool) -> float:
-    """The exact number, or a neighbour of it on the side asked for: `found` is within one rounding of it."""
-    if Fraction(found) == exact:
-        return found
-    return next_up(found) if up else max(next_down(found), 0.0)
-
-
 _COMPOSITIONS = {
     "ComposedDpEvent": Entry(("events",), _composed),
     "SelfComposedDpEvent": Entry(("event", "count"), _self_composed),
@@ -328,6 +331,10 @@ READ = {
         ("noise_multiplier",), lambda r, e: ((Laplace(noise_multiplier=e["noise_multiplier"]), 1),)
     ),
     "DiscreteLaplaceDpEvent": Entry(("noise_parameter", "sensitivity"), _discrete_laplace),
+    "DiscreteGaussianDpEvent": Entry(("sigma",), _discrete_gaussian, optional=("sensitivity", "dimension")),
+    "EpsilonDeltaDpEvent": Entry(("epsilon", "delta"), lambda r, e: ((ApproxDP(e["epsilon"], e["delta"]), 1),)),
+    "ExponentialMechanismDpEvent": Entry(("epsilon",), lambda r, e: ((Exponential(e["epsilon"]), 1),)),
+    "PermuteAndFlipDpEvent": Entry(("epsilon",), lambda r, e: ((PermuteAndFlip(e["epsilon"]), 1),)),
     "RandomizedResponseDpEvent": Entry(("noise_parameter", "num_buckets"), _randomized_response),
     "SingleEpochTreeAggregationDpEvent": Entry(("noise_multiplier", "step_counts"), _tree),
     "MixtureOfGaussiansDpEvent": Entry(("standard_deviation", "sensitivities", "sampling_probs"), _mixture),

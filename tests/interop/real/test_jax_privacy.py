@@ -11,6 +11,7 @@ accounting = pytest.importorskip("jax_privacy.accounting")
 import privloss as pl  # noqa: E402
 from privloss.interop.jax_privacy import PrivlossAccountantConfig, TrainingAccountant  # noqa: E402
 from tests.interop.training_signatures import described, recorded  # noqa: E402
+from tests.mechanisms.peers import column  # noqa: E402
 
 DELTA = 1e-5
 RUN: dict[str, Any] = {"num_samples": 60_000, "target_delta": DELTA, "target_epsilon": 3.0}
@@ -122,3 +123,19 @@ def test_dense_sensitivities_are_never_above_theirs(families: Any, signs: bool) 
     assert low <= high <= theirs * (1 + 1e-11)
     theirs = float(families.sensitivity.single_participation_sensitivity(np.asarray(c)))
     assert run_of(matrix=c, participation="single").sensitivity_of() == pytest.approx((theirs, theirs), rel=1e-11)
+
+
+def test_everything_that_decides_about_privacy_has_a_row() -> None:
+    """In the table of docs/mechanisms.md: accountants, samplers, events, families of correlated noise, privatizers."""
+    from jax_privacy import batch_selection, matrix_factorization, noise_addition
+    from jax_privacy.accounting import analysis
+    from jax_privacy.experimental import accounting as events
+
+    found = {n for n in vars(batch_selection) if n.endswith(("Sampling", "SelectionStrategy"))}
+    found |= {n for n in vars(analysis) if n.endswith("Accountant")}
+    found |= {n for n in vars(events) if n.endswith("_event")}
+    found |= {n for n in vars(noise_addition) if n.endswith("privatizer") and not n.startswith("_")}
+    found |= {"toeplitz", "banded", "buffered_toeplitz", "dense", "streaming_matrix"} & {*vars(matrix_factorization)}
+    shared = {"BatchSelectionStrategy", "TrainingAccountant", "DpTrainingAccountant", "CachedExperimentAccountant"}
+    assert found - shared <= column("JAX Privacy")
+    assert column("JAX Privacy") - found == {"BandMFExecutionPlanConfig", "monte_carlo", "replace"}

@@ -13,6 +13,7 @@ import privloss as pl
 from privloss.interop.opendp import from_measurement
 from tests.interop.pages import run
 from tests.interop.signatures import recorded, signatures
+from tests.mechanisms.peers import column
 
 dp.enable_features("contrib")
 NUMBER: Any = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
@@ -67,6 +68,31 @@ def test_metrics() -> None:
     with pytest.raises(pl.InvalidInput, match="2 apart"):
         from_measurement(count, 1, "replace-one")
     assert from_measurement(count, 2, "replace-one").steps[0][0] == pl.PureDP(count.map(2))
+
+
+def test_every_measurement_has_a_row() -> None:
+    """In the table of docs/mechanisms.md; chains of a measurement with what comes before or after it add nothing."""
+    made = {n for module in (dp.m, dp.c) for n in module.__all__ if n.startswith("make_")}
+    assert made - {"make_chain_mt", "make_chain_pm", "make_chain_tt"} <= column("OpenDP")
+    assert {n for n in column("OpenDP") if n.startswith("make_")} <= made
+
+
+def test_bits_cost_what_the_table_says() -> None:
+    """Vectors of weight m differ in at most 2 m bits; each is answered at random with probability f."""
+    bits = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=2), dp.discrete_distance(), f=0.5)
+    ours = (pl.RandomizedResponse(p=0.5) * 4).epsilon(0.0)
+    assert bits.map(1) == pytest.approx(ours.upper, rel=1e-9)
+
+
+def test_choices_cost_what_the_table_says() -> None:
+    """epsilon / 2 D is one over the scale."""
+    scores: Any = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    best = dp.m.make_noisy_max(*scores, dp.max_divergence(), scale=4.0)
+    assert best.map(1.0) == pytest.approx(pl.PermuteAndFlip(0.5).epsilon(0.0).upper)
+    gumbel = dp.m.make_noisy_max(*scores, dp.zero_concentrated_divergence(), scale=4.0)
+    assert pl.Exponential(0.5).epsilon(1e-6).upper <= pl.ZCDP(gumbel.map(1.0)).epsilon(1e-6).upper
+    three = dp.m.make_noisy_top_k(*scores, dp.max_divergence(), k=3, scale=4.0)
+    assert three.map(1.0) == pytest.approx(pl.TopK(0.5, k=3, noise="exponential").epsilon(0.0).upper)
 
 
 def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
