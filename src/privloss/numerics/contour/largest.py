@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from privloss.numerics.contour.cells import Place, sparse_line
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.reading import Bounded, Read, Residues, SplitReading, solved
-from privloss.numerics.contour.transform import LineValues, RareLosses, Side, TooExpensive, log_kappa
+from privloss.numerics.contour.transform import AtomSide, LineValues, RareLosses, Side, TooExpensive, log_kappa
 from privloss.numerics.floats import Real, raised
 
 _TILTS = 40  # points c tried on either side
@@ -141,6 +143,10 @@ class _Plan:
             raise TooExpensive("no period found")
         c = float(self.tilts[i])
         points, logs, period = self._images(j, c, period, left, right)
+        if not self.side.falls:
+            best = self._kernel(j).min() + math.log(c * (c + 1))
+            place = Place(j, c, period, self.eps, self.log_delta, best - math.log(c), points, logs)
+            return sparse_line(cast(AtomSide, self.side), place)
         step = 2 * math.pi / period
         height, log_beyond = self._cut(j, c, i)
         count = math.ceil(height / step)

@@ -76,6 +76,10 @@ class Side(Protocol):
     def classes(self) -> int: ...
 
     @property
+    def falls(self) -> bool:
+        """Whether lines die out, as those of densities do; otherwise it is an `AtomSide`."""
+
+    @property
     def reaches_up(self) -> bool:
         """Whether the last class can be bounded at tilts c > 0: it has no largest loss, but perhaps a least."""
 
@@ -102,6 +106,16 @@ class Side(Protocol):
 
     def scale(self, j: int) -> float:
         """About the largest loss in class j: for searching only."""
+
+
+class AtomSide(Side, Protocol):
+    """The same where the loss has atoms; lines may be asked at any heights."""
+
+    def spread(self, j: int, c: float) -> float:
+        """About the standard deviation of the tilted class: for searching only."""
+
+    def cells(self, j: int, c: float, first: int, width: float, count: int) -> Real:
+        """log of upper bounds on |T_j(c + it)| on cells first, first + 1, ... of a width."""
 
 
 class RareLosses(Protocol):

@@ -1,0 +1,199 @@
+"""Tables split by the largest loss: one kind of step whose outcomes are marked, and sums over those with low marks.
+
+A mark is a class 0..last of an outcome; `last` holds outcomes that may never come. With M_j(z) = E[e^(zZ); mark j],
+
+    S_j(z) - 1 = sum over marks <= j of m (e^(zv) - 1 - zv) + z E[Z; mark <= j] - P[mark > j, or Z = inf],
+    E[Z; mark <= j] = sum over marks <= j of m (e^-v - 1 + v) + Q[all others] - P[all others],
+
+sums of few terms, exact up to rounding. On a cell of the line |S_j|^2 exceeds its larger end value by at most
+S_j(c)^2 V w^2/4, V the variance of the tilted loss (`numerics/contour/sparse.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privloss.losses.table.table import Table
+from privloss.numerics.contour.sparse import fall_below
+from privloss.numerics.floats import UNIT, Complex, Real, padded_up, raised
+from privloss.numerics.stable import exp_minus_1_minus, product
+from privloss.numerics.work import charge
+
+_BLOCK = 200_000  # nodes times outcomes at a time
+_PER_ROW = 64  # cells between two heights that are turned by a product
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """S - 1, or M of one class, at some nodes, and bounds on their absolute errors."""
+
+    value: Complex
+    error: Real
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Some outcomes of a table; `slack` and `wobble` are roundings of masses and values as in `Table`."""
+
+    values: Real
+    masses: Real
+    slack: Real
+    wobble: Real
+    absolute: float
+    mean: float = 0.0  # E[Z; these]
+    mean_error: float = 0.0
+    others: float = 0.0  # P of all others
+    others_error: float = 0.0
+
+    def minus_1(self, c: float, t: Real) -> Sums:
+        """E[e^(zZ); these] - 1."""
+
+        def terms(u: Complex) -> Complex:
+            return np.asarray(exp_minus_1_minus(u), dtype=complex)
+
+        found = self._summed(c, t, terms, np.minimum)
+        z = c + 1j * t
+        value = found.value + z * self.mean - self.others
+        slope = self.mean_error + 8 * UNIT * abs(self.mean)
+        return Sums(value, found.error + np.abs(z) * slope + self.others_error + 4 * UNIT * np.abs(found.value))
+
+    def transform(self, c: float, t: Real) -> Sums:
+        """E[e^(zZ); these]."""
+        return self._summed(c, t, np.exp, lambda size, two: np.ones_like(size))
+
+    def _summed(self, c: float, t: Real, terms, growth) -> Sums:  # type: ignore[no-untyped-def]
+        value, error = np.zeros(len(t), dtype=complex), np.zeros(len(t))
+        charge(4.0 * len(self.values) * len(t))
+        block = max(1, _BLOCK // max(len(self.values), 1))
+        units = self.slack + 32 + len(self.values)
+        for start in range(0, len(t), block):
+            at = slice(start, start + block)
+            z = (c + 1j * t[at])[:, None]
+            u = z * self.values
+            each = self.masses * terms(u)
+            size, grown = np.abs(u), np.exp(np.maximum(u.real, 0.0))
+            # |d (e^u - 1 - u)| <= |e^u - 1| |du| and |d e^u| = |e^u| |du|
+            moved = growth(size, 2.0) * grown * (size * (self.wobble + 4) + np.abs(z) * self.absolute)
+            value[at] = each.sum(axis=1)
+            error[at] = UNIT * (np.abs(each) * units + self.masses * moved).sum(axis=1)
+        return Sums(value, error)
+
+    def tilted_sum(self, c: float) -> float:
+        """An upper bound on E[e^(cZ); these]."""
+        found = self.transform(c, np.zeros(1))
+        return raised(float(found.value[0].real) + float(found.error[0]), 4)
+
+    def squares(self, c: float, first: int, width: float, count: int) -> Real:
+        """|E[e^(zZ); these]|^2 over its value at height 0, at heights (first + k) width, 0 <= k <= count, rounded up."""
+        weights, top = self.tilted(c)
+        charge(1.0 * len(weights) * count)
+        rows = count // _PER_ROW + 1
+        near = np.exp(1j * np.multiply.outer(self.values, width * np.arange(_PER_ROW))) * weights[:, None]
+        far = np.exp(1j * np.multiply.outer(width * (first + _PER_ROW * np.arange(rows)), self.values))
+        found = product(far, near).ravel()[: count + 1]
+        t = width * (first + np.arange(count + 1))
+        off = UNIT * (128 + 4 * len(weights) + 2 * float((weights * self.slack).sum()))
+        drift = 2 * UNIT * float(weights @ ((self.wobble + 8) * np.abs(self.values) + self.absolute))
+        return np.asarray(found.real**2 + found.imag**2 + 2 * (off + drift * (t + c)))
+
+    def falls(self, c: float, first: int, width: float, count: int) -> Real:
+        """Lower bounds on log of E[e^(zZ)] at height 0 over its modulus, on so many cells."""
+        if not len(self.values):
+            return np.zeros(count)
+        squares = self.squares(c, first, width, count)
+        most = np.minimum(np.maximum(squares[1:], squares[:-1]), 1.0)[None]
+        return fall_below(most, np.array([[self.variance(c)]]), width)[0]
+
+    def tilted(self, c: float) -> tuple[Real, float]:
+        """The masses times e^(cv), made to sum to one, and the log of their sum."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.masses) + c * self.values
+        top = float(logs.max())
+        weights = np.exp(logs - top)
+        total = float(weights.sum())
+        return weights / total, top + math.log(total)
+
+    def variance(self, c: float) -> float:
+        """Of the tilted loss, rounded up."""
+        weights, _ = self.tilted(c)
+        centre = float(weights @ self.values)
+        return padded_up(float(weights @ (self.values - centre) ** 2), 1e-9) + 1e-24 * float(np.abs(self.values).max()) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedTable:
+    """One kind of step in one direction."""
+
+    row: Table
+    marks: NDArray[np.int64]
+    last: int
+    _below: dict[int, Outcomes] = field(default_factory=dict, repr=False)
+
+    def turned(self) -> MarkedTable:
+        """The same outcomes with the same marks, the other measure first."""
+        even = Table(
+            self.row.values,
+            self.row.masses,
+            self.row.delta,
+            self.row.back,
+            self.row.slack,
+            self.row.wobble,
+            self.row.missing,
+            absolute=self.row.absolute,
+        )
+        return MarkedTable(even.reversed(), self.marks, self.last)
+
+    def below(self, j: int) -> Outcomes:
+        """Those with marks up to j < last."""
+        if j not in self._below:
+            self._below[j] = self._made(j)
+        return self._below[j]
+
+    def own(self, j: int) -> Outcomes:
+        """Those with mark j."""
+        return Outcomes(*self._some(self.marks == j), self.row.absolute)
+
+    def _some(self, at: NDArray[np.bool_]) -> tuple[Real, Real, Real, Real]:
+        row = self.row
+        slack, wobble = (np.broadcast_to(np.asarray(x, dtype=float), row.values.shape)[at] for x in (row.slack, row.wobble))
+        return row.values[at], row.masses[at], slack, wobble
+
+    def _made(self, j: int) -> Outcomes:
+        row, here = self.row, self.marks <= j
+        values, masses, slack, wobble = self._some(here)
+        _, out, out_slack, _ = self._some(~here)
+        back = np.exp(np.log(np.maximum(out, 1e-320)) - row.values[~here])
+        out_wobble = np.broadcast_to(np.asarray(row.wobble, dtype=float), row.values.shape)[~here]
+        moved = (np.abs(row.values[~here]) * (out_wobble + 4) + row.absolute) * back
+        lost, lost_back = (0.0, 0.0) if row.missing is None else (float(f(0.0, np.zeros(1))[0]) for f in row.missing)
+        others, others_back = math.fsum(out) + row.delta, math.fsum(back) + row.back
+        others_error = UNIT * float((out_slack + 4) @ out) + 8 * UNIT * others + lost
+        back_error = UNIT * float((out_slack + 4) @ back + moved.sum()) + 8 * UNIT * others_back + lost_back
+        # as in `Table.mean`; the masses must be those of the mean to first order
+        terms = masses * np.real(exp_minus_1_minus(-values))
+        growth = np.abs(np.expm1(-values))
+        drift = growth * (np.abs(values) * wobble + row.absolute)
+        error = UNIT * float((terms * (slack + 16) + masses * drift + (slack + 2) * masses * growth).sum())
+        mean = math.fsum(terms) + (others_back - others)
+        # what is rare is often the same under both: an outcome of mass m moves the gap by m |e^-v - 1| times its roundings
+        error += others_error + back_error
+        return Outcomes(
+            values, masses, slack, wobble, row.absolute, mean, raised(error, 8), others, raised(others_error, 8)
+        )
+
+    def mass_of(self, j: int) -> tuple[float, float]:
+        """P[mark j] and its error; outcomes that are not in the table may be of the last class."""
+        _, masses, slack, _ = self._some(self.marks == j)
+        off = UNIT * float((slack + 4) @ masses)
+        if j == self.last and self.row.missing is not None:
+            off += float(self.row.missing[0](0.0, np.zeros(1))[0])
+        return math.fsum(masses), raised(off, 8)
+
+    def rare_mass(self, j: int) -> tuple[float, float]:
+        """P[mark > j, or Z = inf] and its error."""
+        part = self.below(j)
+        return part.others, part.others_error
