@@ -16,6 +16,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 from privloss.numerics.stable import log1p_polar
 
 _LEAST = 1e-320
+_FEW_STARTS, _ENOUGH = 2_000, 60.0  # rows of cells for which steps of other kinds are asked, and the fall wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,38 +150,40 @@ class TableSide:
             error = error + other.error + 4 * UNIT * (np.abs(modulus) + np.abs(phase))
         return LineValues(modulus, phase, np.where(np.isnan(error), np.inf, error))
 
-    def spread(self, j: int, c: float) -> float:
-        """About the standard deviation of the tilted T_j: for searching only."""
-        total = 0.0 if self.rest is None else max(self.rest.moments(max(c, 1e-12))[2], 0.0)
+    def spreads(self, j: int, c: float) -> tuple[float, float]:
+        """About the standard deviation of the tilted loss, of all steps and of one: for searching only."""
+        total, widest = 0.0 if self.rest is None else max(self.rest.moments(max(c, 1e-12))[2], 0.0), 0.0
         for step, n in zip(self.steps, self.counts, strict=True):
-            weights, log_sum = step.below(max(j - 1, 0)).tilted(c)
-            values = step.below(max(j - 1, 0)).values
-            total += n * float(weights @ (values - float(weights @ values)) ** 2)
-        return math.sqrt(total)
+            own = step.below(j if j < step.last else 0).variance(c)
+            total, widest = total + n * own, max(widest, own)
+        return math.sqrt(total), math.sqrt(widest)
 
-    def cells(self, j: int, c: float, first: int, width: float, count: int) -> Real:
-        """log of upper bounds on |T_j(c + it)| on cells first, first + 1, ... of a width.
+    def cells(self, j: int, c: float, starts: Real, width: float, count: int) -> Real:
+        """log of upper bounds on |T_j(c + it)| on `count` cells of a width from each start on.
 
         |prod (b + m)^n - prod b^n| is at most prod (|b| + |m|)^n - prod |b|^n, which rises with |b| and |m|, and at most
         prod |b + m|^n + prod |b|^n.
         """
-        base, rise, high = np.zeros(count), np.zeros(count), np.zeros(count)
+        base, rise, high = (np.zeros((len(starts), count)) for _ in range(3))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for step, n in zip(self.steps, self.counts, strict=True):
                 before = step.below(max(j - 1, 0))
-                log_b = self._at(before, c) - before.falls(c, first, width, count)
+                log_b = self._at(before, c) - before.falls(c, starts, width, count)
                 base = base + n * log_b
                 if not j:
                     continue
                 own, after = step.own(j), step.below(j)
                 log_m = math.log(max(own.tilted_sum(c), _LEAST))
                 rise = rise + n * np.logaddexp(0.0, log_m - log_b)
-                high = high + n * (self._at(after, c) - after.falls(c, first, width, count))
+                high = high + n * (self._at(after, c) - after.falls(c, starts, width, count))
             if j:
                 grown = base + np.where(rise > LARGE, rise, np.log(np.maximum(np.expm1(np.minimum(rise, LARGE)), _LEAST)))
                 base = np.minimum(grown, np.logaddexp(high, base))
         if self.rest is not None:
-            base = base + self._other(c) - self.rest.vertical(c).cells(first * width, width, count, 60.0)
+            vertical = self.rest.vertical(c)
+            base = base + self._other(c)
+            if len(starts) <= _FEW_STARTS:
+                base = base - np.array([vertical.cells(float(start), width, count, _ENOUGH) for start in starts])
         return np.asarray(padded_up(np.where(np.isnan(base), np.inf, base), 1e-12, 1 + np.abs(base)))
 
     def _at(self, part: Outcomes, c: float) -> float:

@@ -12,6 +12,7 @@ S_j(c)^2 V w^2/4, V the variance of the tilted loss (`numerics/contour/sparse.py
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,7 +25,7 @@ from privloss.numerics.stable import exp_minus_1_minus, product
 from privloss.numerics.work import charge
 
 _BLOCK = 200_000  # nodes times outcomes at a time
-_PER_ROW = 64  # cells between two heights that are turned by a product
+_TOGETHER = 40_000  # multiplications of one product of matrices, see `stable.product`
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,61 +53,72 @@ class Outcomes:
     def minus_1(self, c: float, t: Real) -> Sums:
         """E[e^(zZ); these] - 1."""
 
-        def terms(u: Complex) -> Complex:
-            return np.asarray(exp_minus_1_minus(u), dtype=complex)
-
-        found = self._summed(c, t, terms, np.minimum)
+        value, error = np.zeros(len(t), dtype=complex), np.zeros(len(t))
+        for at, z, u in self._blocks(c, t):
+            each = self.masses * exp_minus_1_minus(u)
+            size, grown = np.abs(u), np.exp(np.maximum(u.real, 0.0))
+            # |d (e^u - 1 - u)| <= |e^u - 1| |du|
+            moved = np.minimum(size, 2.0) * grown * self._moved(z, size)
+            value[at] = each.sum(axis=1)
+            error[at] = UNIT * (np.abs(each) * self._units + self.masses * moved).sum(axis=1)
         z = c + 1j * t
-        value = found.value + z * self.mean - self.others
+        value = value + z * self.mean - self.others
         slope = self.mean_error + 8 * UNIT * abs(self.mean)
-        return Sums(value, found.error + np.abs(z) * slope + self.others_error + 4 * UNIT * np.abs(found.value))
+        return Sums(value, error + np.abs(z) * slope + self.others_error + 4 * UNIT * np.abs(value))
 
     def transform(self, c: float, t: Real) -> Sums:
         """E[e^(zZ); these]."""
-        return self._summed(c, t, np.exp, lambda size, two: np.ones_like(size))
-
-    def _summed(self, c: float, t: Real, terms, growth) -> Sums:  # type: ignore[no-untyped-def]
         value, error = np.zeros(len(t), dtype=complex), np.zeros(len(t))
+        for at, z, u in self._blocks(c, t):
+            each = self.masses * np.exp(u)
+            value[at] = each.sum(axis=1)
+            error[at] = UNIT * (np.abs(each) * (self._units + self._moved(z, np.abs(u)))).sum(axis=1)
+        return Sums(value, error)
+
+    @property
+    def _units(self) -> Real:
+        """Roundings of a term of a sum, but for those of z v."""
+        return self.slack + 32 + len(self.values)
+
+    def _moved(self, z: Complex, size: Real) -> Real:
+        """Roundings of z v."""
+        return np.asarray(size * (self.wobble + 4) + np.abs(z) * self.absolute)
+
+    def _blocks(self, c: float, t: Real) -> Iterator[tuple[slice, Complex, Complex]]:
+        """Some heights at a time: where they are, z as a column, and zv."""
         charge(4.0 * len(self.values) * len(t))
         block = max(1, _BLOCK // max(len(self.values), 1))
-        units = self.slack + 32 + len(self.values)
         for start in range(0, len(t), block):
-            at = slice(start, start + block)
-            z = (c + 1j * t[at])[:, None]
-            u = z * self.values
-            each = self.masses * terms(u)
-            size, grown = np.abs(u), np.exp(np.maximum(u.real, 0.0))
-            # |d (e^u - 1 - u)| <= |e^u - 1| |du| and |d e^u| = |e^u| |du|
-            moved = growth(size, 2.0) * grown * (size * (self.wobble + 4) + np.abs(z) * self.absolute)
-            value[at] = each.sum(axis=1)
-            error[at] = UNIT * (np.abs(each) * units + self.masses * moved).sum(axis=1)
-        return Sums(value, error)
+            z = (c + 1j * t[start : start + block])[:, None]
+            yield slice(start, start + block), z, z * self.values
 
     def tilted_sum(self, c: float) -> float:
         """An upper bound on E[e^(cZ); these]."""
         found = self.transform(c, np.zeros(1))
         return raised(float(found.value[0].real) + float(found.error[0]), 4)
 
-    def squares(self, c: float, first: int, width: float, count: int) -> Real:
-        """|E[e^(zZ); these]|^2 over its value at height 0, at heights (first + k) width, 0 <= k <= count, rounded up."""
-        weights, top = self.tilted(c)
-        charge(1.0 * len(weights) * count)
-        rows = count // _PER_ROW + 1
-        near = np.exp(1j * np.multiply.outer(self.values, width * np.arange(_PER_ROW))) * weights[:, None]
-        far = np.exp(1j * np.multiply.outer(width * (first + _PER_ROW * np.arange(rows)), self.values))
-        found = product(far, near).ravel()[: count + 1]
-        t = width * (first + np.arange(count + 1))
+    def squares(self, c: float, starts: Real, width: float, count: int) -> Real:
+        """|E[e^(zZ); these]|^2 over its value at height 0, rounded up, at heights starts + k width, 0 <= k <= count:
+        an array (starts, count + 1)."""
+        weights, _ = self.tilted(c)
+        charge(1.0 * len(weights) * len(starts) * (count + 1))
+        near = np.exp(1j * np.multiply.outer(self.values, width * np.arange(count + 1))) * weights[:, None]
+        far = np.exp(1j * np.multiply.outer(starts, self.values))
+        rows = max(1, _TOGETHER // near.size)
+        far = np.concatenate([far, np.zeros((-len(starts) % rows, len(weights)))])
+        found = product(far.reshape(-1, rows, len(weights)), near).reshape(-1, count + 1)[: len(starts)]
         off = UNIT * (128 + 4 * len(weights) + 2 * float((weights * self.slack).sum()))
         drift = 2 * UNIT * float(weights @ ((self.wobble + 8) * np.abs(self.values) + self.absolute))
-        return np.asarray(found.real**2 + found.imag**2 + 2 * (off + drift * (t + c)))
+        highest = (starts + width * (count + 1))[:, None]
+        return np.asarray(found.real**2 + found.imag**2 + 2 * (off + drift * (highest + c)))
 
-    def falls(self, c: float, first: int, width: float, count: int) -> Real:
-        """Lower bounds on log of E[e^(zZ)] at height 0 over its modulus, on so many cells."""
+    def falls(self, c: float, starts: Real, width: float, count: int) -> Real:
+        """Lower bounds on log of E[e^(zZ)] at height 0 over its modulus, on `count` cells from each start on."""
         if not len(self.values):
-            return np.zeros(count)
-        squares = self.squares(c, first, width, count)
-        most = np.minimum(np.maximum(squares[1:], squares[:-1]), 1.0)[None]
-        return fall_below(most, np.array([[self.variance(c)]]), width)[0]
+            return np.zeros((len(starts), count))
+        squares = self.squares(c, starts, width, count)
+        most = np.minimum(np.maximum(squares[:, 1:], squares[:, :-1]), 1.0)
+        return fall_below(most, np.array([[self.variance(c)]]), width)
 
     def tilted(self, c: float) -> tuple[Real, float]:
         """The masses times e^(cv), made to sum to one, and the log of their sum."""
@@ -121,7 +133,7 @@ class Outcomes:
         """Of the tilted loss, rounded up."""
         weights, _ = self.tilted(c)
         centre = float(weights @ self.values)
-        return padded_up(float(weights @ (self.values - centre) ** 2), 1e-9) + 1e-24 * float(np.abs(self.values).max()) ** 2
+        return padded_up(float(weights @ (self.values - centre) ** 2), 1e-9) + 1e-20 * float(np.abs(self.values).max()) ** 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,8 @@ _LOWEST, _BULK, _RATIO, _TOP = 1 / 12, 2.0, 2.0, 4.0  # classes, in units of eps
 _USUAL = 1.0  # times that a loss is expected, below which it does not belong to the bulk
 _LEFT = 1e-14  # share of delta that outcomes without a class may have
 _SIZE, _NOISE = 4096, 1e-15  # of the grid, and of its transform
+_ROOM, _LEFT_SHARE = 9.0, 0.4  # standard deviations on either side, and how much of the grid lies below 0
+_BLUR = 2.4  # steps of the grid: what it cannot show is gone
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +71,22 @@ class RareTables:
         for (v, m, _), n in zip(self._sorted, self.counts, strict=True):
             low = np.minimum(v, eps)
             mean, spread = mean + n * float(m @ low), spread + n * float(m @ (low * low))
-        reach = 2.0 * (max(mean, 0.0) + 7 * math.sqrt(max(spread, 0.0)) + 5 * max(eps, 0.0)) + 1e-300
-        step = reach / (0.7 * _SIZE)
-        grid = step * (np.arange(_SIZE) - int(0.25 * _SIZE))
+        room = _ROOM * math.sqrt(max(spread, 0.0)) + 1e-300
+        reach = max(mean, 0.0) + room + 6 * max(eps, 0.0)
+        step = max(reach / (1 - _LEFT_SHARE), room / _LEFT_SHARE) / _SIZE
+        zero = int(_LEFT_SHARE * _SIZE)
+        grid = step * (np.arange(_SIZE) - zero)
         t = 2 * math.pi * np.fft.rfftfreq(_SIZE, step)
-        log_phi = -0.5 * (1.5 * step * t) ** 2 + 0j
+        log_phi = -0.5 * (_BLUR * step * t) ** 2 + 0j
         with np.errstate(all="ignore"):
             for (v, m, _), n in zip(self._sorted, self.counts, strict=True):
-                near = (v < 0.7 * reach) & (m > 1e-25)
+                near = (v < reach) & (m > 1e-25)
                 log_phi = log_phi + n * np.log(np.exp(1j * np.multiply.outer(t, v[near])) @ m[near])
             if self.rest is not None:
                 line = self.rest.vertical(1e-9).line(t, 1e-4)
                 log_phi = log_phi + line.log_modulus + 1j * line.phase
-            density = np.roll(np.fft.irfft(np.conj(np.exp(log_phi)), _SIZE), int(0.25 * _SIZE))
-            far = sum(n * float(m[v >= 0.7 * reach].sum()) for (v, m, _), n in zip(self._sorted, self.counts, strict=True))
+            density = np.roll(np.fft.irfft(np.conj(np.exp(log_phi)), _SIZE), zero)
+            far = sum(n * float(m[v >= reach].sum()) for (v, m, _), n in zip(self._sorted, self.counts, strict=True))
             above = np.cumsum(density[::-1])[::-1] - density
             profile = step * np.exp(grid) * np.cumsum((above * np.exp(-grid))[::-1])[::-1] + far
         positive = grid > 0

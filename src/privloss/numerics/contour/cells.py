@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.transform import AtomSide, LineValues, TooExpensive
-from privloss.numerics.floats import UNIT, Real, padded_up, raised
+from privloss.numerics.floats import UNIT, Complex, Real, padded_down, padded_up, raised
 
-_BLUR = 1e-10  # share of delta that a blur may cost
+_BLUR = 2e-9  # share of delta that a blur may cost
 _SKIPPED = 1e-11  # and that nodes left out may add
 _CUT = math.log(1e-12)
-_CELL = 2.0  # width, in units of one over the spread
+_CELL, _COARSE = 2.0, 1.0  # width, in units of one over the spread of all steps, of a single one
+_ROW, _PARTS = 64, 8  # cells looked at together: of the whole line, of a coarse cell
 _CHUNK = 65_536  # cells at a time
 _MOST_CELLS, _MOST_NODES = 1_000_000, 250_000
-_WIDER = 2.0
+_WIDER, _WIDEST = 2.0, 0.01
+_ATTEMPTS, _ENOUGH, _NARROWER = 8, 8.0, 0.05  # lines with other blurs, costs that are not worth another
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -34,70 +41,145 @@ class Place:
     period: float
     eps: float
     log_delta: float
-    log_share: float  # about the log of the density of the class at eps over c delta
+    log_kernel: float  # about the log of the integrand at its saddle, over delta
     image_points: Real
     image_logs: Real  # upper bounds on log T_j there
 
 
 def sparse_line(side: AtomSide, at: Place) -> Line:
     """With the smallest blur that can be afforded, down to one that costs hardly anything."""
-    spread = max(side.spread(at.j, at.c), 1e-300)
-    mu = math.sqrt(_BLUR * math.exp(min(max(-at.log_share, -40.0), 40.0)) / at.c) / max(at.c, 1.0)
-    mu = min(mu, 0.01 / at.c)
+    whole, single = side.spreads(at.j, at.c)
+    # the class adds about e^kernel / (sqrt(2 pi) spread) to delta, and its density is c (c+1) times that
+    log_density = at.log_kernel + math.log(at.c * (at.c + 1) / max(whole, 1e-300)) - _LOG_SQRT_2PI
+    mu = min(math.sqrt(_BLUR) * math.exp(-0.5 * max(log_density, -60.0)), _WIDEST / at.c)
     step = 2 * math.pi / at.period
-    per_cell = max(1, int(_CELL / spread / step))
-    width = per_cell * step
-    mu = max(mu, 8.0 / (_MOST_CELLS * width))
-    while mu * at.c < 1.0:
-        found = _drawn(side, at, mu, step, per_cell)
-        if found is not None:
-            return found
-        mu *= _WIDER
-    raise TooExpensive("no blur is small enough")
+    per_cell = max(1, int(_CELL / max(whole, 1e-300) / step))
+    coarser = 2 ** max(int(math.log2(max(_COARSE / max(single, 1e-300) / (per_cell * step), 1.0))), 0)
+    best: tuple[float, Line] | None = None
+    for _ in range(_ATTEMPTS):
+        line = _Drawing(side, at, mu, step, per_cell, coarser).line() if mu * at.c < 1.0 else None
+        if line is None:
+            if best is not None or not mu * at.c < 1.0:
+                break
+            mu *= _WIDER
+            continue
+        cost = _cost(line, at)
+        if best is None or cost < best[0]:
+            best = cost, line
+        if cost < _ENOUGH * _BLUR:
+            break
+        mu *= max(math.sqrt(_BLUR / cost), _NARROWER)
+    if best is None:
+        raise TooExpensive("no blur is small enough")
+    return best[1]
 
 
-def _drawn(side: AtomSide, at: Place, mu: float, step: float, per_cell: int) -> Line | None:
-    j, c, width = at.j, at.c, per_cell * step
-    log_start = float(side.log_upper(j, np.array([c]))[0])
-    wish = log_start - c * at.eps - at.log_delta - _CUT
-    height = math.sqrt(2 * max(wish - math.log(math.pi / mu), 1.0)) / mu
-    cells = math.ceil(height / width)
-    left = width * np.arange(cells)
-    logs = np.concatenate([
-        side.cells(j, c, first, width, min(_CHUNK, cells - first)) for first in range(0, cells, _CHUNK)
-    ])
-    density = np.exp(np.minimum(logs - log_start, 0.0) - 0.5 * (mu * left) ** 2) * (per_cell * step / math.pi)
-    share = density / np.maximum(left**2, c * (c + 1))
-    budget = _SKIPPED * math.exp(min(at.log_delta + c * at.eps - log_start, 600.0))
-    order = np.argsort(share)
-    keep = np.ones(cells, dtype=bool)
-    keep[order[np.cumsum(share[order]) <= budget]] = False
-    keep[0] = True
-    kept = np.flatnonzero(keep)
-    if len(kept) * per_cell > _MOST_NODES:
-        return None
-    index = (kept[:, None] * per_cell + np.arange(per_cell)).ravel()
-    t = step * index
-    values = _blurred(side.line(j, c, t), c, t, mu)
-    at_c = float(values.log_modulus[0])
-    room = padded_up(math.exp(min(log_start - at_c, 700.0)), 1e-6)
-    bend = 0.5 * mu * mu
-    end = float(cells * width)
-    return Line(
-        c=c,
-        step=step,
-        t=t,
-        values=values,
-        log_beyond=log_start - at_c + padded_up(bend * c * (c + 1), 1e-12) - padded_up(bend * end * end, -1e-12),
-        image_points=at.image_points,
-        image_logs=raised(at.image_logs - at_c + bend * at.image_points * (at.image_points + 1), 8, np.abs(at.image_logs) + abs(at_c)),
-        largest=math.inf,
-        lattice=None,
-        mu=mu,
-        height=end,
-        skipped=float(share[~keep].sum()) * room,
-        skipped_density=float(density[~keep].sum()) * room,
-    )
+def _cost(line: Line, at: Place) -> float:
+    """About the share of delta that the blur costs: more than was thought where the loss comes in clusters."""
+    density = float((line.kernel * np.exp(1j * (line.values.phase - at.eps * line.t)) * _poles(line)).real.sum())
+    log = float(line.values.log_modulus[0]) - line.c * at.eps - at.log_delta
+    return line.mu**2 * max(density, 0.0) * math.exp(min(log, 600.0))
+
+
+def _poles(line: Line) -> Complex:
+    z = line.c + 1j * line.t
+    return np.asarray(z * (z + 1), dtype=complex)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawing:
+    side: AtomSide
+    at: Place
+    mu: float
+    step: float
+    per_cell: int  # nodes
+    coarser: int  # cells that are first looked at as one: a power of two
+
+    @cached_property
+    def log_start(self) -> float:
+        """An upper bound on log T_j(c)."""
+        return float(self.side.log_upper(self.at.j, np.array([self.at.c]))[0])
+
+    @property
+    def width(self) -> float:
+        return self.per_cell * self.step
+
+    @cached_property
+    def cells(self) -> int:
+        """How many there are up to where the blur has ended the line."""
+        wish = self.log_start - self.at.c * self.at.eps - self.at.log_delta - _CUT
+        height = math.sqrt(2 * max(wish - math.log(math.pi / self.mu), 1.0)) / self.mu
+        return max(math.ceil(height / self.width / self.coarser), 1) * self.coarser
+
+    def worthwhile(self) -> tuple[Whole, float, float] | None:
+        """Cells that matter, and what all others add to the sums over 1/t^2 and over 1 on the scale of T_j(c); None if
+        there are too many."""
+        budget = _SKIPPED * math.exp(min(self.at.log_delta + self.at.c * self.at.eps - self.log_start, 600.0))
+        size, row, lost, lost_density = self.coarser, _ROW, 0.0, 0.0
+        count = self.cells // size
+        if count > _MOST_CELLS:
+            return None
+        first = np.arange(0, self.cells, size * row, dtype=np.int64)
+        index, share, density = (found.ravel()[:count] for found in self._rows(first, size, row))
+        while size > 1:
+            matter = share > 0.5 * budget * size / self.cells
+            lost, lost_density = lost + float(share[~matter].sum()), lost_density + float(density[~matter].sum())
+            row = min(_PARTS, size)
+            size //= row
+            if matter.sum() * row > _MOST_CELLS:
+                return None
+            index, share, density = (found.ravel() for found in self._rows(index[matter], size, row))
+        order = np.argsort(share)
+        keep = np.ones(len(index), dtype=bool)
+        keep[order[np.cumsum(share[order]) <= 0.5 * budget]] = False
+        keep[index == 0] = True
+        lost, lost_density = lost + float(share[~keep].sum()), lost_density + float(density[~keep].sum())
+        return np.sort(index[keep]), lost, lost_density
+
+    def _rows(self, starts: Whole, size: int, count: int) -> tuple[Whole, Real, Real]:
+        """For `count` groups of so many cells from each start on: the first cell, and what all nodes in the group may
+        add to the sums over 1/t^2 and over 1."""
+        at, wide = self.at, size * self.width
+        index = starts[:, None] + size * np.arange(count, dtype=np.int64)
+        most = max(1, _CHUNK // count)
+        parts = [
+            self.side.cells(at.j, at.c, self.width * starts[i : i + most], wide, count)
+            for i in range(0, len(starts), most)
+        ]
+        logs = np.concatenate([np.zeros((0, count)), *parts]) - self.log_start
+        left = self.width * index
+        density = np.exp(np.minimum(logs, 0.0) - 0.5 * (self.mu * left) ** 2) * (size * self.per_cell * self.step / math.pi)
+        return index, density / np.maximum(left**2, at.c * (at.c + 1)), density
+
+    def line(self) -> Line | None:
+        """None if it has too many nodes."""
+        found = self.worthwhile()
+        if found is None or len(found[0]) * self.per_cell > _MOST_NODES:
+            return None
+        kept, skipped, skipped_density = found
+        at, c, bend = self.at, self.at.c, 0.5 * self.mu * self.mu
+        t = self.step * (kept[:, None] * self.per_cell + np.arange(self.per_cell)).ravel()
+        values = _blurred(self.side.line(at.j, c, t), c, t, self.mu)
+        at_c, end = float(values.log_modulus[0]), float(self.cells * self.width)
+        room = padded_up(math.exp(min(self.log_start - at_c, 700.0)), 1e-6)
+        # beyond its end the line stays below T_j(c), and falls with the blur
+        beyond = self.log_start - at_c + padded_up(bend * c * (c + 1), 1e-12) - padded_down(bend * end * end, 1e-12)
+        logs = at.image_logs - at_c + bend * at.image_points * (at.image_points + 1)
+        return Line(
+            c=c,
+            step=self.step,
+            t=t,
+            values=values,
+            log_beyond=beyond,
+            image_points=at.image_points,
+            image_logs=raised(logs, 8, np.abs(at.image_logs) + abs(at_c) + np.abs(logs)),
+            largest=math.inf,
+            lattice=None,
+            mu=self.mu,
+            height=end,
+            skipped=skipped * room,
+            skipped_density=skipped_density * room,
+        )
 
 
 def _blurred(values: LineValues, c: float, t: Real, mu: float) -> LineValues:

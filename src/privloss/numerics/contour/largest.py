@@ -144,8 +144,7 @@ class _Plan:
         c = float(self.tilts[i])
         points, logs, period = self._images(j, c, period, left, right)
         if not self.side.falls:
-            best = self._kernel(j).min() + math.log(c * (c + 1))
-            place = Place(j, c, period, self.eps, self.log_delta, best - math.log(c), points, logs)
+            place = Place(j, c, period, self.eps, self.log_delta, float(self._kernel(j).min()), points, logs)
             return sparse_line(cast(AtomSide, self.side), place)
         step = 2 * math.pi / period
         height, log_beyond = self._cut(j, c, i)

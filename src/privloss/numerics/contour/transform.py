@@ -111,11 +111,11 @@ class Side(Protocol):
 class AtomSide(Side, Protocol):
     """The same where the loss has atoms; lines may be asked at any heights."""
 
-    def spread(self, j: int, c: float) -> float:
-        """About the standard deviation of the tilted class: for searching only."""
+    def spreads(self, j: int, c: float) -> tuple[float, float]:
+        """About the standard deviation of the tilted loss, of all steps and of one: for searching only."""
 
-    def cells(self, j: int, c: float, first: int, width: float, count: int) -> Real:
-        """log of upper bounds on |T_j(c + it)| on cells first, first + 1, ... of a width."""
+    def cells(self, j: int, c: float, starts: Real, width: float, count: int) -> Real:
+        """log of upper bounds on |T_j(c + it)| on `count` cells of a width from each start on: (starts, count)."""
 
 
 class RareLosses(Protocol):
