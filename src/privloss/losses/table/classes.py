@@ -35,6 +35,10 @@ class TableSide:
     def classes(self) -> int:
         return self.steps[0].last + 1
 
+    @property
+    def atoms(self) -> int:
+        return sum(int((step.marks < step.last).sum()) for step in self.steps)
+
     def finer(self) -> TableSide:
         return self  # sums are exact
 

@@ -25,6 +25,7 @@ from privloss.numerics.stable import exp_minus_1_minus, product
 from privloss.numerics.work import charge
 
 _BLOCK = 200_000  # nodes times outcomes at a time
+_BASE = 256
 _TOGETHER = 40_000  # multiplications of one product of matrices, see `stable.product`
 
 
@@ -99,11 +100,11 @@ class Outcomes:
 
     def squares(self, c: float, starts: Real, width: float, count: int) -> Real:
         """|E[e^(zZ); these]|^2 over its value at height 0, rounded up, at heights starts + k width, 0 <= k <= count:
-        an array (starts, count + 1)."""
+        an array (starts, count + 1). Starts are multiples of `count` widths."""
         weights, _ = self.tilted(c)
-        charge(1.0 * len(weights) * len(starts) * (count + 1))
+        charge(len(weights) * (len(starts) + 0.1 * len(starts) * (count + 1)))
         near = np.exp(1j * np.multiply.outer(self.values, width * np.arange(count + 1))) * weights[:, None]
-        far = np.exp(1j * np.multiply.outer(starts, self.values))
+        far = self._turned(starts, width * count)
         rows = max(1, _TOGETHER // near.size)
         far = np.concatenate([far, np.zeros((-len(starts) % rows, len(weights)))])
         found = product(far.reshape(-1, rows, len(weights)), near).reshape(-1, count + 1)[: len(starts)]
@@ -111,6 +112,14 @@ class Outcomes:
         drift = 2 * UNIT * float(weights @ ((self.wobble + 8) * np.abs(self.values) + self.absolute))
         highest = (starts + width * (count + 1))[:, None]
         return np.asarray(found.real**2 + found.imag**2 + 2 * (off + drift * (highest + c)))
+
+    def _turned(self, starts: Real, unit: float) -> Complex:
+        """e^(i t v) at multiples t of a unit, each a product of two of a few: (starts, outcomes)."""
+        high, low = np.divmod(np.rint(starts / unit).astype(np.int64), _BASE)
+        found, at = np.unique(high, return_inverse=True)
+        coarse = np.exp(1j * np.multiply.outer(found * (_BASE * unit), self.values))
+        fine = np.exp(1j * np.multiply.outer(unit * np.arange(min(_BASE, int(low.max()) + 1)), self.values))
+        return np.asarray(coarse[at] * fine[low])
 
     def falls(self, c: float, starts: Real, width: float, count: int) -> Real:
         """Lower bounds on log of E[e^(zZ)] at height 0 over its modulus, on `count` cells from each start on."""

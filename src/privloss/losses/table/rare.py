@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.signal import lfilter
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.table.classes import TableSide
@@ -88,7 +89,8 @@ class RareTables:
             density = np.roll(np.fft.irfft(np.conj(np.exp(log_phi)), _SIZE), zero)
             far = sum(n * float(m[v >= reach].sum()) for (v, m, _), n in zip(self._sorted, self.counts, strict=True))
             above = np.cumsum(density[::-1])[::-1] - density
-            profile = step * np.exp(grid) * np.cumsum((above * np.exp(-grid))[::-1])[::-1] + far
+            # the integral of e^(x - y) P[Z > y] over y > x
+            profile = step * lfilter([1.0], [1.0, -math.exp(-step)], above[::-1])[::-1] + far
         positive = grid > 0
         return grid[positive], np.where(np.isfinite(profile[positive]), profile[positive], 1.0)
 

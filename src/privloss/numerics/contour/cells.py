@@ -25,7 +25,8 @@ _CELL, _COARSE = 2.0, 1.0  # width, in units of one over the spread of all steps
 _ROW, _PARTS = 64, 8  # cells looked at together: of the whole line, of a coarse cell
 _CHUNK = 65_536  # cells at a time
 _MOST_CELLS, _MOST_NODES = 1_000_000, 250_000
-_WIDER, _WIDEST = 2.0, 0.01
+_CELL_WORK, _NODE_WORK = 30_000_000, 4_000_000  # the same times atoms
+_WIDER, _WIDEST = 4.0, 0.01
 _ATTEMPTS, _ENOUGH, _NARROWER = 8, 8.0, 0.05  # lines with other blurs, costs that are not worth another
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -101,6 +102,14 @@ class _Drawing:
         return float(self.side.log_upper(self.at.j, np.array([self.at.c]))[0])
 
     @property
+    def most_cells(self) -> float:
+        return min(_MOST_CELLS, _CELL_WORK / max(self.side.atoms, 1))
+
+    @property
+    def most_nodes(self) -> float:
+        return min(_MOST_NODES, _NODE_WORK / max(self.side.atoms, 1))
+
+    @property
     def width(self) -> float:
         return self.per_cell * self.step
 
@@ -117,7 +126,7 @@ class _Drawing:
         budget = _SKIPPED * math.exp(min(self.at.log_delta + self.at.c * self.at.eps - self.log_start, 600.0))
         size, row, lost, lost_density = self.coarser, _ROW, 0.0, 0.0
         count = self.cells // size
-        if count > _MOST_CELLS:
+        if count > self.most_cells:
             return None
         first = np.arange(0, self.cells, size * row, dtype=np.int64)
         index, share, density = (found.ravel()[:count] for found in self._rows(first, size, row))
@@ -126,7 +135,7 @@ class _Drawing:
             lost, lost_density = lost + float(share[~matter].sum()), lost_density + float(density[~matter].sum())
             row = min(_PARTS, size)
             size //= row
-            if matter.sum() * row > _MOST_CELLS:
+            if matter.sum() * row > self.most_cells:
                 return None
             index, share, density = (found.ravel() for found in self._rows(index[matter], size, row))
         order = np.argsort(share)
@@ -154,7 +163,7 @@ class _Drawing:
     def line(self) -> Line | None:
         """None if it has too many nodes."""
         found = self.worthwhile()
-        if found is None or len(found[0]) * self.per_cell > _MOST_NODES:
+        if found is None or len(found[0]) * self.per_cell > self.most_nodes:
             return None
         kept, skipped, skipped_density = found
         at, c, bend = self.at, self.at.c, 0.5 * self.mu * self.mu

@@ -111,6 +111,10 @@ class Side(Protocol):
 class AtomSide(Side, Protocol):
     """The same where the loss has atoms; lines may be asked at any heights."""
 
+    @property
+    def atoms(self) -> int:
+        """How many there are in all kinds of step: what a node costs."""
+
     def spreads(self, j: int, c: float) -> tuple[float, float]:
         """About the standard deviation of the tilted loss, of all steps and of one: for searching only."""
 
