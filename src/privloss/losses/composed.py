@@ -11,7 +11,7 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
-from privloss.losses.table.halves import MOST_OWN, MOST_USES, Halves
+from privloss.losses.table.halves import MOST_USES, Halves, shares
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
@@ -140,8 +140,8 @@ class ComposedLoss(PrivacyLoss):
     def _halves(self) -> Halves | None:
         """Dozens of uses on no lattice, where all outcomes would be too many."""
         rows, count = self._rows, sum(n for _, n in self._rows)
-        whole = bool(rows) and self.lattice is None and all(row.missing is None for row, _ in rows)
-        whole = whole and all(outcomes([each]) <= MOST_OWN for each in rows)
+        whole = bool(rows) and self.lattice is None
+        whole = whole and all(shares(row, n) for row, n in rows)
         return Halves(rows) if whole and count <= MOST_USES and self._enumerated is None else None
 
     @cached_property

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.losses.table.outcomes import Uses, uses
+from privloss.losses.table.outcomes import Uses, outcomes, uses
 from privloss.losses.table.table import Table
 from privloss.numerics.floats import UNIT, Real, log_lowered, log_raised, padded_up
 
@@ -27,8 +27,15 @@ _TINY = 1e-290  # more than what products that underflow may lose
 Outcomes = tuple[Real, Real]  # values and masses
 
 
+def shares(row: Table, n: int) -> tuple[int, ...]:
+    """The uses of a table in one part or, where that has too many outcomes, in two; none if they have too many too."""
+    if outcomes([(row, n)]) <= MOST_OWN:
+        return (n,)
+    return (n - n // 2, n // 2) if n > 1 and outcomes([(row, n - n // 2)]) <= _MOST_TERMS else ()
+
+
 class Halves:
-    """The composition of tables (no densities, no tails left out) with their counts."""
+    """The composition of tables (no densities) with their counts."""
 
     def __init__(self, rows: Sequence[tuple[Table, int]]) -> None:
         self._rows = rows
@@ -36,7 +43,7 @@ class Halves:
     @cached_property
     def _members(self) -> list[Uses]:
         """The widest first, so that most outcomes come late."""
-        found = [uses(row, n) for row, n in self._rows]
+        found = [uses(row, k) for row, n in self._rows for k in shares(row, n)]
         return sorted(found, key=lambda one: float(np.ptp(one.values)), reverse=True)
 
     @cached_property
@@ -66,7 +73,9 @@ class Halves:
         units = math.fsum(one.units + 4 for one in self._members) + 4 * (8 + abs(eps) + 2 * abs(self._top))
         units += 4 * _BLOCK + (len(values) + len(others)) / _BLOCK
         wrong = padded_up((5 * self._off + 3 * units * UNIT) * mass, 1e-6)
-        low, high = total - wrong, total + wrong + _TINY
+        # the chance that some use falls among what was left out is at most the sum of theirs
+        beyond = math.fsum(float(one.beyond[0]) for one in self._members)
+        low, high = total - wrong, total + wrong + padded_up(beyond, 1e-12) + _TINY
         return log_lowered(math.log(low), 4) if low > 0 else -math.inf, min(log_raised(math.log(high), 4), 0.0)
 
     @cached_property

@@ -18,8 +18,8 @@ from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.transform import AtomSide, LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real, padded_down, padded_up, raised
 
-_BLUR = 2e-9  # share of delta that a blur may cost
-_SKIPPED = 1e-11  # and that nodes left out may add
+_BLUR_SHARE, _FINEST = 20.0, 1e-12  # share of delta that a blur may cost: this many times the tolerance
+_SKIPPED = 0.005  # of that may be what nodes left out add
 _CUT = math.log(1e-12)
 _CELL, _COARSE = 2.0, 1.0  # width, in units of one over the spread of all steps, of a single one
 _ROW, _PARTS = 64, 8  # cells looked at together: of the whole line, of a coarse cell
@@ -43,8 +43,14 @@ class Place:
     eps: float
     log_delta: float
     log_kernel: float  # about the log of the integrand at its saddle, over delta
+    tolerance: float
     image_points: Real
     image_logs: Real  # upper bounds on log T_j there
+
+    @property
+    def blur(self) -> float:
+        """The share of delta that a blur may cost."""
+        return min(max(_BLUR_SHARE * self.tolerance, _FINEST), 0.1)
 
 
 def sparse_line(side: AtomSide, at: Place) -> Line:
@@ -52,7 +58,7 @@ def sparse_line(side: AtomSide, at: Place) -> Line:
     whole, single = side.spreads(at.j, at.c)
     # the class adds about e^kernel / (sqrt(2 pi) spread) to delta, and its density is c (c+1) times that
     log_density = at.log_kernel + math.log(at.c * (at.c + 1) / max(whole, 1e-300)) - _LOG_SQRT_2PI
-    mu = min(math.sqrt(_BLUR) * math.exp(-0.5 * max(log_density, -60.0)), _WIDEST / at.c)
+    mu = min(math.sqrt(at.blur) * math.exp(-0.5 * max(log_density, -60.0)), _WIDEST / at.c)
     step = 2 * math.pi / at.period
     per_cell = max(1, int(_CELL / max(whole, 1e-300) / step))
     coarser = 2 ** max(int(math.log2(max(_COARSE / max(single, 1e-300) / (per_cell * step), 1.0))), 0)
@@ -67,9 +73,9 @@ def sparse_line(side: AtomSide, at: Place) -> Line:
         cost = _cost(line, at)
         if best is None or cost < best[0]:
             best = cost, line
-        if cost < _ENOUGH * _BLUR:
+        if cost < _ENOUGH * at.blur:
             break
-        mu *= max(math.sqrt(_BLUR / cost), _NARROWER)
+        mu *= max(math.sqrt(at.blur / cost), _NARROWER)
     if best is None:
         raise TooExpensive("no blur is small enough")
     return best[1]
@@ -123,7 +129,7 @@ class _Drawing:
     def worthwhile(self) -> tuple[Whole, float, float] | None:
         """Cells that matter, and what all others add to the sums over 1/t^2 and over 1 on the scale of T_j(c); None if
         there are too many."""
-        budget = _SKIPPED * math.exp(min(self.at.log_delta + self.at.c * self.at.eps - self.log_start, 600.0))
+        budget = _SKIPPED * self.at.blur * math.exp(min(self.at.log_delta + self.at.c * self.at.eps - self.log_start, 600.0))
         size, row, lost, lost_density = self.coarser, _ROW, 0.0, 0.0
         count = self.cells // size
         if count > self.most_cells:
@@ -131,7 +137,7 @@ class _Drawing:
         first = np.arange(0, self.cells, size * row, dtype=np.int64)
         index, share, density = (found.ravel()[:count] for found in self._rows(first, size, row))
         while size > 1:
-            matter = share > 0.5 * budget * size / self.cells
+            matter = (share > 0.5 * budget * size / self.cells) | (index == 0)
             lost, lost_density = lost + float(share[~matter].sum()), lost_density + float(density[~matter].sum())
             row = min(_PARTS, size)
             size //= row

@@ -41,11 +41,11 @@ _SHORTER, _FALLEN, _SMALLEST = 2.5, 1.0, 1e-6  # the search for a usual loss: a 
 _GOOD = 3e-11  # relative error of a line that is worth no finer nodes
 
 
-def draw(rare: RareLosses, eps: float, log_delta: float) -> SplitReading:
+def draw(rare: RareLosses, eps: float, log_delta: float, tolerance: float) -> SplitReading:
     """A line, or a bound, for every class; numbers beyond the range of doubles on the way mean that there is none."""
     try:
         with np.errstate(all="ignore"):  # what is lost becomes a bound that says nothing
-            return _draw(*rare.sides(eps, log_delta), eps, log_delta)
+            return _draw(*rare.sides(eps, log_delta), eps, log_delta, tolerance)
     except (ValueError, OverflowError, ZeroDivisionError) as problem:
         raise TooExpensive(f"out of range: {problem}") from None
 
@@ -57,7 +57,7 @@ def _tilts(forward: Side, backward: Side, eps: float) -> Real:
     return np.geomspace(least / eps, _MOST / eps, round(count))
 
 
-def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitReading:
+def _draw(forward: Side, backward: Side, eps: float, log_delta: float, tolerance: float) -> SplitReading:
     """`log_delta` is about the log of delta(eps)."""
     tilts = _tilts(forward, backward, eps)
     plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
@@ -79,7 +79,7 @@ def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitR
         use_back = j > 0 and back.cost(j) < ahead.cost(j)
         if use_back:
             terms.append(Residues(forward.mass(j), backward.mass(j)))
-        line = (back if use_back else ahead).drawn(j)
+        line = (back if use_back else ahead).drawn(j, tolerance)
         nodes += len(line.t)
         terms.append(Read(line, use_back))
     return SplitReading(tuple(terms), log_delta, eps, nodes)
@@ -137,14 +137,15 @@ class _Plan:
         nearest = int(np.argmax(right[i] <= need[i]))  # bounds are sharper at small tilts
         return i, float(need[i]), float(points[int(np.argmin(left[i]))]), float(points[nearest])
 
-    def drawn(self, j: int) -> Line:
+    def drawn(self, j: int, tolerance: float) -> Line:
         i, period, left, right = self.period(j)
         if not math.isfinite(period):
             raise TooExpensive("no period found")
         c = float(self.tilts[i])
         points, logs, period = self._images(j, c, period, left, right)
         if not self.side.falls:
-            place = Place(j, c, period, self.eps, self.log_delta, float(self._kernel(j).min()), points, logs)
+            at = float(self._kernel(j).min())
+            place = Place(j, c, period, self.eps, self.log_delta, at, tolerance, points, logs)
             return sparse_line(cast(AtomSide, self.side), place)
         step = 2 * math.pi / period
         height, log_beyond = self._cut(j, c, i)
@@ -230,7 +231,9 @@ class _Plan:
         return own
 
 
-def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: float) -> tuple[float, float, SplitReading]:
+def epsilon_by_classes(
+    rare: RareLosses, level: tuple[float, float], guess: float, tolerance: float
+) -> tuple[float, float, SplitReading]:
     """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps.
 
     Where some line is poor though eps is known, classes for an eps a little off may have better ones.
@@ -240,7 +243,7 @@ def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: floa
     elsewhere, factor = iter(_ELSEWHERE), 0.0
     for _ in range(_REDRAWN):
         try:
-            reading = draw(rare, eps, level[0])
+            reading = draw(rare, eps, level[0], tolerance)
         except TooExpensive:
             if best is None:
                 raise
@@ -260,7 +263,9 @@ def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: floa
     return lowest, highest, best[1]
 
 
-def delta_by_classes(rare: RareLosses, eps: float, spread: float) -> tuple[tuple[float, float], SplitReading]:
+def delta_by_classes(
+    rare: RareLosses, eps: float, spread: float, tolerance: float
+) -> tuple[tuple[float, float], SplitReading]:
     """log of lower and upper bounds on delta(eps); `spread` is the standard deviation of the loss.
 
     Far below what losses usually are delta(eps) is nearly delta(0), and classes are drawn for a usual loss instead:
@@ -268,7 +273,7 @@ def delta_by_classes(rare: RareLosses, eps: float, spread: float) -> tuple[tuple
     """
     place, log_delta = _usual(rare, eps, spread)
     for _ in range(_REDRAWN):
-        reading = draw(rare, place, log_delta)
+        reading = draw(rare, place, log_delta, tolerance)
         found = log_delta + math.log(max(float(reading.read(np.array([place])).value[0]), 1e-30))
         if abs(found - log_delta) < 2.0:
             break
