@@ -2,10 +2,11 @@
 
 The loss of one step is put on a grid by six-point stencils that keep the moments 0 to 5 of every atom, in fixed point
 with BITS bits; its n-fold convolution is a power of a polynomial modulo x^N - 1, in exact integer arithmetic but for
-floors to fixed point. Losses beyond a limit are left out: a composition that has one of them surely exceeds eps, so that
-they add P[some] - e^eps Q[some]. epsilon is a point of the grid, and the sum over the kink there is corrected by Euler and
-Maclaurin's formula. The error is of sixth order where the composed loss is smooth on the scale of the grid. Where it is not,
-the same with two-point stencils is an upper bound of second order (Doroshenko et al. 2022, "connect the dots").
+floors to fixed point. Losses beyond a limit are left out: a composition that has one of them surely exceeds eps, so
+that they add P[some] - e^eps Q[some]. epsilon is a point of the grid, and the sum over the kink there is corrected by
+Euler and Maclaurin's formula. The error is of sixth order where the composed loss is smooth on the scale of the grid,
+of second order where it is not: two sizes of the grid tell. With two-point stencils, the masses under both measures
+kept, it is an upper bound (Doroshenko et al. 2022, "connect the dots").
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def gaussian(sigma: float, rate: float, sensitivity: int = 1) -> Pair:
     reach = math.ceil(FAR * sigma) + sensitivity
     weight = {k: mp.exp(-(k**2) / (2 * s * s)) for k in range(-reach, reach + 1)}
     total = mp.fsum(weight.values())
-    return _sampled([(weight[k] / total, weight[k - sensitivity] / total) for k in range(-reach + sensitivity, reach + 1)], q)
+    return _sampled(
+        [(weight[k] / total, weight[k - sensitivity] / total) for k in range(-reach + sensitivity, reach + 1)], q
+    )
 
 
 def laplace(scale: float, rate: float, sensitivity: int = 1) -> Pair:
@@ -46,7 +49,8 @@ def laplace(scale: float, rate: float, sensitivity: int = 1) -> Pair:
     reach = math.ceil(200 * scale) + sensitivity
     total = (1 + mp.exp(-a)) / (1 - mp.exp(-a))
     pairs = [
-        (mp.exp(-a * abs(k)) / total, mp.exp(-a * abs(k - sensitivity)) / total) for k in range(-reach, reach + sensitivity)
+        (mp.exp(-a * abs(k)) / total, mp.exp(-a * abs(k - sensitivity)) / total)
+        for k in range(-reach, reach + sensitivity)
     ]
     return _sampled(pairs, q)
 

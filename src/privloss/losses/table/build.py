@@ -146,7 +146,8 @@ def poisson(row: Table, rate: float) -> Table:
 
         missing = (tail, tail_back)
     wobble, absolute = _sampled_roundings(row, rate, values[: len(row.values)])
-    slack = row.slack + 8 + 2 * row.wobble * (1 + np.abs(row.values)) + row.absolute  # e^(v' - v) is as wrong as v is
+    # e^(v' - v) is as wrong as v is; v' itself carries 8 units
+    slack = row.slack + 8 + (2 * row.wobble + 8) * (1 + np.abs(row.values)) + row.absolute
     return Table(values, masses, rate * row.delta, 0.0, slack, wobble, missing, absolute=absolute)
 
 

@@ -39,9 +39,6 @@ class TableSide:
     def atoms(self) -> int:
         return sum(int((step.marks < step.last).sum()) for step in self.steps)
 
-    def finer(self) -> TableSide:
-        return self  # sums are exact
-
     def scale(self, j: int) -> float:
         return float(self.levels[min(j, len(self.levels) - 1)])
 
@@ -165,8 +162,8 @@ class TableSide:
     def cells(self, j: int, c: float, starts: Real, width: float, count: int) -> Real:
         """log of upper bounds on |T_j(c + it)| on `count` cells of a width from each start on.
 
-        |prod (b + m)^n - prod b^n| is at most prod (|b| + |m|)^n - prod |b|^n, which rises with |b| and |m|, and at most
-        prod |b + m|^n + prod |b|^n.
+        |prod (b + m)^n - prod b^n| is at most prod (|b| + |m|)^n - prod |b|^n, which rises with |b| and |m|, and
+        at most prod |b + m|^n + prod |b|^n.
         """
         base, rise, high = (np.zeros((len(starts), count)) for _ in range(3))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -181,7 +178,9 @@ class TableSide:
                 rise = rise + n * np.logaddexp(0.0, log_m - log_b)
                 high = high + n * (self._at(after, c) - after.falls(c, starts, width, count))
             if j:
-                grown = base + np.where(rise > LARGE, rise, np.log(np.maximum(np.expm1(np.minimum(rise, LARGE)), _LEAST)))
+                grown = base + np.where(
+                    rise > LARGE, rise, np.log(np.maximum(np.expm1(np.minimum(rise, LARGE)), _LEAST))
+                )
                 base = np.minimum(grown, np.logaddexp(high, base))
         if self.rest is not None:
             vertical = self.rest.vertical(c)

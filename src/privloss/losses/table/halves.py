@@ -57,10 +57,15 @@ class Halves:
         own = math.fsum(one.off for one in self._members)
         return padded_up(UNIT * (own + 8 * (1 + len(self._members)) * size), 0.1)
 
+    @cached_property
+    def _beyond(self) -> float:
+        """The chance that some use falls among tails left out is at most the sum of theirs."""
+        return padded_up(math.fsum(float(one.beyond[0]) for one in self._members), 1e-12)
+
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """log of lower and upper bounds on sum m (1 - e^(eps - v))_+; None where there are too many outcomes."""
         if eps >= self._top + 4 * self._off:
-            return -math.inf, -math.inf
+            return -math.inf, log_raised(math.log(self._beyond), 4) if self._beyond > 0 else -math.inf
         if eps < self.least:
             return None
         values, masses, others, under_p, under_q = self._sorted
@@ -73,9 +78,7 @@ class Halves:
         units = math.fsum(one.units + 4 for one in self._members) + 4 * (8 + abs(eps) + 2 * abs(self._top))
         units += 4 * _BLOCK + (len(values) + len(others)) / _BLOCK
         wrong = padded_up((5 * self._off + 3 * units * UNIT) * mass, 1e-6)
-        # the chance that some use falls among what was left out is at most the sum of theirs
-        beyond = math.fsum(float(one.beyond[0]) for one in self._members)
-        low, high = total - wrong, total + wrong + padded_up(beyond, 1e-12) + _TINY
+        low, high = total - wrong, total + wrong + self._beyond + _TINY
         return log_lowered(math.log(low), 4) if low > 0 else -math.inf, min(log_raised(math.log(high), 4), 0.0)
 
     @cached_property

@@ -11,8 +11,8 @@ import numpy as np
 
 from privloss.losses.base import Concentration, PrivacyLoss
 from privloss.losses.symmetric.rare import PairedRare
-from privloss.losses.table.rare import RareTables
 from privloss.losses.table.lattice import Steps, common_lattice
+from privloss.losses.table.rare import RareTables
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, TooExpensive

@@ -142,7 +142,10 @@ class Outcomes:
         """Of the tilted loss, rounded up."""
         weights, _ = self.tilted(c)
         centre = float(weights @ self.values)
-        return padded_up(float(weights @ (self.values - centre) ** 2), 1e-9) + 1e-20 * float(np.abs(self.values).max()) ** 2
+        return (
+            padded_up(float(weights @ (self.values - centre) ** 2), 1e-9)
+            + 1e-20 * float(np.abs(self.values).max()) ** 2
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +183,9 @@ class MarkedTable:
 
     def _some(self, at: NDArray[np.bool_]) -> tuple[Real, Real, Real, Real]:
         row = self.row
-        slack, wobble = (np.broadcast_to(np.asarray(x, dtype=float), row.values.shape)[at] for x in (row.slack, row.wobble))
+        slack, wobble = (
+            np.broadcast_to(np.asarray(x, dtype=float), row.values.shape)[at] for x in (row.slack, row.wobble)
+        )
         return row.values[at], row.masses[at], slack, wobble
 
     def _made(self, j: int) -> Outcomes:
@@ -200,7 +205,6 @@ class MarkedTable:
         drift = growth * (np.abs(values) * wobble + row.absolute)
         error = UNIT * float((terms * (slack + 16) + masses * drift + (slack + 2) * masses * growth).sum())
         mean = math.fsum(terms) + (others_back - others)
-        # what is rare is often the same under both: an outcome of mass m moves the gap by m |e^-v - 1| times its roundings
         error += others_error + back_error
         return Outcomes(
             values, masses, slack, wobble, row.absolute, mean, raised(error, 8), others, raised(others_error, 8)

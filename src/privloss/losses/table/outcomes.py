@@ -141,7 +141,7 @@ def _splits(row: Table, n: int) -> tuple[Real, Real, float]:
         log_masses = np.log(row.masses)
 
     # how many uses are left, and the outcomes of those that are not
-    parts = {n: [(np.zeros(1), np.zeros(1))]}
+    parts: dict[int, list[tuple[Real, Real]]] = {n: [(np.zeros(1), np.zeros(1))]}
     for value, log_mass in zip(values[:-1].tolist(), log_masses[:-1].tolist(), strict=True):
         grown: dict[int, list[tuple[Real, Real]]] = {}
         for left, (sums, logs) in ((left, _joined(found)) for left, found in parts.items()):

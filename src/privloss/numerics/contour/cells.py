@@ -129,7 +129,9 @@ class _Drawing:
     def worthwhile(self) -> tuple[Whole, float, float] | None:
         """Cells that matter, and what all others add to the sums over 1/t^2 and over 1 on the scale of T_j(c); None if
         there are too many."""
-        budget = _SKIPPED * self.at.blur * math.exp(min(self.at.log_delta + self.at.c * self.at.eps - self.log_start, 600.0))
+        budget = (
+            _SKIPPED * self.at.blur * math.exp(min(self.at.log_delta + self.at.c * self.at.eps - self.log_start, 600.0))
+        )
         size, row, lost, lost_density = self.coarser, _ROW, 0.0, 0.0
         count = self.cells // size
         if count > self.most_cells:
@@ -163,7 +165,9 @@ class _Drawing:
         ]
         logs = np.concatenate([np.zeros((0, count)), *parts]) - self.log_start
         left = self.width * index
-        density = np.exp(np.minimum(logs, 0.0) - 0.5 * (self.mu * left) ** 2) * (size * self.per_cell * self.step / math.pi)
+        density = np.exp(np.minimum(logs, 0.0) - 0.5 * (self.mu * left) ** 2) * (
+            size * self.per_cell * self.step / math.pi
+        )
         return index, density / np.maximum(left**2, at.c * (at.c + 1)), density
 
     def line(self) -> Line | None:
@@ -175,8 +179,8 @@ class _Drawing:
         at, c, bend = self.at, self.at.c, 0.5 * self.mu * self.mu
         t = self.step * (kept[:, None] * self.per_cell + np.arange(self.per_cell)).ravel()
         values = _blurred(self.side.line(at.j, c, t), c, t, self.mu)
-        at_c, end = float(values.log_modulus[0]), float(self.cells * self.width)
-        room = padded_up(math.exp(min(self.log_start - at_c, 700.0)), 1e-6)
+        at_c, end = float(values.log_modulus[0]), self.cells * self.width - self.step
+        room = padded_up(math.exp(min(self.log_start + bend * c * (c + 1) - at_c, 700.0)), 1e-6)
         # beyond its end the line stays below T_j(c), and falls with the blur
         beyond = self.log_start - at_c + padded_up(bend * c * (c + 1), 1e-12) - padded_down(bend * end * end, 1e-12)
         logs = at.image_logs - at_c + bend * at.image_points * (at.image_points + 1)

@@ -20,7 +20,15 @@ import numpy as np
 from privloss.numerics.contour.cells import Place, sparse_line
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.reading import Bounded, Read, Residues, SplitReading, solved
-from privloss.numerics.contour.transform import AtomSide, LineValues, RareLosses, Side, TooExpensive, log_kappa
+from privloss.numerics.contour.transform import (
+    AtomSide,
+    DensitySide,
+    LineValues,
+    RareLosses,
+    Side,
+    TooExpensive,
+    log_kappa,
+)
 from privloss.numerics.floats import Real, raised
 
 _TILTS = 40  # points c tried on either side
@@ -153,7 +161,7 @@ class _Plan:
         if count > _MOST_NODES:
             raise TooExpensive(f"{count} nodes")
         t = step * np.arange(count + 1)
-        side = self.side
+        side = cast(DensitySide, self.side)
         for _ in range(_FINER):
             values = side.line(j, c, t)
             if self._off(values, t, c) < _GOOD:
@@ -199,14 +207,15 @@ class _Plan:
         def short(log: Real | float, t: Real | float) -> Real:
             return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _CUT)
 
+        side = cast(DensitySide, self.side)
         heights = self._first_height(j, i) * _HEIGHTS
-        gaps = short(self.side.moduli(j, c, heights), heights) + _BEYOND
+        gaps = short(side.moduli(j, c, heights), heights) + _BEYOND
         k = int(np.argmax(gaps < 0)) if np.any(gaps < 0) else len(gaps) - 1
         t = float(heights[k])
         if k and gaps[k] < 0 < gaps[k - 1]:
             t *= float(heights[k - 1] / t) ** (gaps[k] / (gaps[k] - gaps[k - 1]))
         t *= _STRETCH
-        fall = self.side.decay(j, c)
+        fall = side.decay(j, c)
         before, rise = (0.0, math.inf), 0.0
         for _ in range(32):
             log = fall.log_upper(t)

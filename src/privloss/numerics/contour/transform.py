@@ -77,7 +77,7 @@ class Side(Protocol):
 
     @property
     def falls(self) -> bool:
-        """Whether lines die out, as those of densities do; otherwise it is an `AtomSide`."""
+        """Whether lines die out (`DensitySide`) or not (`AtomSide`)."""
 
     @property
     def reaches_up(self) -> bool:
@@ -93,7 +93,14 @@ class Side(Protocol):
         """An interval for T_j(0)."""
 
     def line(self, j: int, c: float, t: Real) -> LineValues:
-        """T_j on Re z = c at heights t, equally spaced from 0 on."""
+        """T_j on Re z = c at heights t, which for a density are equally spaced from 0 on."""
+
+    def scale(self, j: int) -> float:
+        """About the largest loss in class j: for searching only."""
+
+
+class DensitySide(Side, Protocol):
+    """The same where the loss has a density, read at quadrature nodes."""
 
     def moduli(self, j: int, c: float, t: Real) -> Real:
         """About log |T_j(c + it)| at any heights: for searching only."""
@@ -101,11 +108,8 @@ class Side(Protocol):
     def decay(self, j: int, c: float) -> Fall:
         """How fast it falls."""
 
-    def finer(self) -> Side:
+    def finer(self) -> DensitySide:
         """The same with more quadrature nodes."""
-
-    def scale(self, j: int) -> float:
-        """About the largest loss in class j: for searching only."""
 
 
 class AtomSide(Side, Protocol):
