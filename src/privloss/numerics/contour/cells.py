@@ -26,7 +26,7 @@ _ROW, _PARTS = 64, 8  # cells looked at together: of the whole line, of a coarse
 _CHUNK = 65_536  # cells at a time
 _MOST_CELLS, _MOST_NODES = 1_000_000, 250_000
 _CELL_WORK, _NODE_WORK = 30_000_000, 4_000_000  # the same times atoms
-_WIDER, _WIDEST = 4.0, 0.01
+_WIDER, _WIDEST, _PATIENCE, _SURELY = 4.0, 0.01, 1, 12.0
 _ATTEMPTS, _ENOUGH, _NARROWER = 8, 8.0, 0.05  # lines with other blurs, costs that are not worth another
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -63,12 +63,13 @@ def sparse_line(side: AtomSide, at: Place) -> Line:
     per_cell = max(1, int(_CELL / max(whole, 1e-300) / step))
     coarser = 2 ** max(int(math.log2(max(_COARSE / max(single, 1e-300) / (per_cell * step), 1.0))), 0)
     best: tuple[float, Line] | None = None
-    for _ in range(_ATTEMPTS):
-        line = _Drawing(side, at, mu, step, per_cell, coarser).line() if mu * at.c < 1.0 else None
+    for attempt in range(_ATTEMPTS):
+        drawing = _Drawing(side, at, mu, step, per_cell, coarser)
+        line = drawing.line() if mu * at.c < 1.0 else None
         if line is None:
             if best is not None or not mu * at.c < 1.0:
                 break
-            mu *= _WIDER
+            mu = max(_WIDER * mu, drawing.affordable if attempt >= _PATIENCE else 0.0)
             continue
         cost = _cost(line, at)
         if best is None or cost < best[0]:
@@ -114,6 +115,11 @@ class _Drawing:
     @property
     def most_nodes(self) -> float:
         return min(_MOST_NODES, _NODE_WORK / max(self.side.atoms, 1))
+
+    @property
+    def affordable(self) -> float:
+        """A blur that ends the line before it has too many nodes, even if all of them matter."""
+        return _SURELY / (min(self.most_nodes, self.most_cells * self.per_cell) * self.step)
 
     @property
     def width(self) -> float:
