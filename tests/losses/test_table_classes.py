@@ -194,4 +194,3 @@ def test_densities_are_not_split_as_tables() -> None:
     sampled = worst_neighbours((pl.Laplace(1.0).poisson(0.1) * 9), None).loss.parts[0]
     assert isinstance(sampled, TableLoss)
     assert sampled.rare_losses(None) is None
-

@@ -132,8 +132,11 @@ def poisson(row: Table, rate: float) -> Table:
     """
     values = log_sampled(rate, row.values)
     masses = row.masses * np.exp(values - row.values)
+    # e^(v' - v) is as wrong as v is; v' itself carries 8 units
+    slack = row.slack + 8 + (2 * row.wobble + 8) * (1 + np.abs(row.values)) + row.absolute
     if row.back > 0:
         values, masses = np.append(values, math.log1p(-rate)), np.append(masses, row.back * (1 - rate))
+        slack = np.append(slack, slack.max(initial=0.0) + 8)
     missing = None
     if row.missing is not None:
         forth, back = row.missing
@@ -146,8 +149,6 @@ def poisson(row: Table, rate: float) -> Table:
 
         missing = (tail, tail_back)
     wobble, absolute = _sampled_roundings(row, rate, values[: len(row.values)])
-    # e^(v' - v) is as wrong as v is; v' itself carries 8 units
-    slack = row.slack + 8 + (2 * row.wobble + 8) * (1 + np.abs(row.values)) + row.absolute
     return Table(values, masses, rate * row.delta, 0.0, slack, wobble, missing, absolute=absolute)
 
 

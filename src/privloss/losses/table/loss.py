@@ -269,7 +269,8 @@ class _Vertical:
                 squares[at] = np.abs(np.exp(1j * t[at, None] * row.values) @ weights) ** 2
         if row.density is None:
             top = float(np.abs(row.values).max())
-            squares += UNIT * (64 + 4 * row.slack + 2 * len(weights) + 4 * ((row.wobble + 2) * top + row.absolute) * t)
+            slack, wobble = float(np.max(row.slack)), float(np.max(row.wobble))
+            squares += UNIT * (64 + 4 * slack + 2 * len(weights) + 4 * ((wobble + 2) * top + row.absolute) * t)
             if row.missing is not None:
                 with np.errstate(divide="ignore"):
                     lost = np.log(row.missing[0](self.c, t)) - self._log_size(row)

@@ -19,6 +19,7 @@ _LOWEST, _BULK, _RATIO, _TOP = 1 / 12, 2.0, 2.0, 4.0  # classes, in units of eps
 _USUAL = 1.0  # times that a loss is expected, below which it does not belong to the bulk
 _LEFT = 1e-14  # share of delta that outcomes without a class may have
 _SIZE, _NOISE = 4096, 1e-15  # of the grid, and of its transform
+_SMALL, _SELDOM = 1e-13, 1e-3  # deltas that the grid cannot show, and rarer losses that do not decide them
 _ROOM, _LEFT_SHARE = 9.0, 0.4  # standard deviations on either side, and how much of the grid lies below 0
 _BLUR = 2.4  # steps of the grid: what it cannot show is gone
 
@@ -37,8 +38,10 @@ class RareTables:
     def rough_epsilon(self, log_delta: float) -> float:
         """About the eps that belongs to delta; nan where the grid cannot tell."""
         delta = math.exp(max(log_delta, -700.0))
+        if delta < _SMALL:
+            return self._tilted(log_delta)
         grid, profile = self._rough(self._single(delta))
-        if delta < 20 * _NOISE or not profile[0] > delta:
+        if not profile[0] > delta:
             return math.nan
         i = int(np.argmax(profile < delta))
         if not i:
@@ -49,6 +52,18 @@ class RareTables:
     def rough_log_delta(self, eps: float) -> float:
         grid, profile = self._rough(eps)
         return float(np.interp(eps, grid, np.log(np.maximum(profile, _NOISE))))
+
+    def _tilted(self, log_delta: float) -> float:
+        """By Chernoff's bound without losses far rarer than delta, where the grid sees nothing but noise."""
+        single = self._single(math.exp(max(log_delta, -690.0)))
+        c = np.geomspace(0.05, 500.0, 120) / max(single, self._bulk(single))
+        total = np.zeros(len(c)) if self.rest is None else self.rest.log_mgf_upper(c)
+        with np.errstate(all="ignore"):
+            for (v, m, expected), n in zip(self._sorted, self.counts, strict=True):
+                seen = expected >= _SELDOM * math.exp(max(log_delta, -680.0))
+                total = total + n * np.log(np.exp(np.multiply.outer(c, v[seen])) @ m[seen])
+            found = (total - log_delta) / c
+        return float(np.nanmin(found)) if np.any(np.isfinite(found)) else math.nan
 
     @cached_property
     def _sorted(self) -> list[tuple[Real, Real, Real]]:

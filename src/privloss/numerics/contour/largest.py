@@ -32,7 +32,7 @@ from privloss.numerics.contour.transform import (
 from privloss.numerics.floats import Real, raised
 
 _TILTS = 40  # points c tried on either side
-_LEAST, _MOST = 0.4, 200.0  # of c eps
+_LEAST, _MOST, _DEEP = 0.4, 200.0, 2.5  # of c eps; of c eps over -log delta
 _NEGLIGIBLE = math.log(2e-12)  # share of delta that need not be read
 _CUT = math.log(2e-13)  # and that may be cut off a line
 _IMAGES = math.log(1e-13)
@@ -58,16 +58,18 @@ def draw(rare: RareLosses, eps: float, log_delta: float, tolerance: float) -> Sp
         raise TooExpensive(f"out of range: {problem}") from None
 
 
-def _tilts(forward: Side, backward: Side, eps: float) -> Real:
-    """Points c to try: down to about one over the largest loss where classes above eps cannot be read backward."""
+def _tilts(forward: Side, backward: Side, eps: float, log_delta: float) -> Real:
+    """Points c to try: down to about one over the largest loss where classes above eps cannot be read backward; for
+    atoms, far enough up for tiny deltas."""
+    most = _MOST if forward.falls else max(_MOST, -_DEEP * log_delta)
     least = _LEAST if backward.reaches_up else min(_LEAST, 0.5 * eps / forward.scale(forward.classes))
-    count = _TILTS * math.log(_MOST / least) / math.log(_MOST / _LEAST)
-    return np.geomspace(least / eps, _MOST / eps, round(count))
+    count = _TILTS * math.log(most / least) / math.log(_MOST / _LEAST)
+    return np.geomspace(least / eps, most / eps, round(count))
 
 
 def _draw(forward: Side, backward: Side, eps: float, log_delta: float, tolerance: float) -> SplitReading:
     """`log_delta` is about the log of delta(eps)."""
-    tilts = _tilts(forward, backward, eps)
+    tilts = _tilts(forward, backward, eps, log_delta)
     plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
     terms: list[Bounded | Read | Residues] = []
     nodes = 0
