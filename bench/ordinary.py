@@ -1,4 +1,6 @@
-"""Ordinary training settings, apart from the extreme ones of `bench.sweep`: ``python -m bench.ordinary [--noise KIND]``.
+"""Ordinary training settings, apart from the extreme ones of `bench.sweep`: ``python -m bench.ordinary``.
+
+`--noise` asks for other noise (discrete-gaussian, discrete-laplace).
 
 Log-uniform: sigma .5 to 5, rate 1e-6 to .2, 10 to 10^6 steps, delta 1e-12 to 1e-5; kept if epsilon is 1e-3 to 50.
 Widths and CPU times, the worst of both, and how the answers were found. No truth is known here: `tests/data` has some.
