@@ -194,3 +194,18 @@ def test_densities_are_not_split_as_tables() -> None:
     sampled = worst_neighbours((pl.Laplace(1.0).poisson(0.1) * 9), None).loss.parts[0]
     assert isinstance(sampled, TableLoss)
     assert sampled.rare_losses(None) is None
+
+
+def test_a_wide_blur_is_charged() -> None:
+    """Nothing is left out, and images are far: what the blur adds is all there is, and the lower end allows for it."""
+    eps = 0.01
+    side = sides(TABLES["lost"], eps)[0]
+    c, period, points = 150.0, 60 * eps, np.array([75.0, 300.0])
+    at = Place(0, c, period, eps, math.log(1e-6), 0.0, 1e-9, points, side.log_upper(0, points))
+    line = _Drawing(side, at, 0.3 / c, 2 * math.pi / period, 3, 1).line()
+    assert line is not None
+    found = line.read(np.array([eps]))
+    with mp.workdps(30):
+        truth = truth_of(of_class(side, "lost", False, 0), eps) / mp.exp(float(found.log_scale[0]))
+    assert found.value[0] > truth * (1 + 1e-4)
+    assert found.value[0] - found.below[0] <= truth
