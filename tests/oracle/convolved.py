@@ -67,18 +67,7 @@ def delta(pair: Pair, steps: int, eps: float, size: int, parts: float, linear: b
     limit = h * size * mp.mpf("0.3")
     near = [i for i, v in enumerate(pair.losses) if v <= limit]
     scale = mp.mpf(2) ** BITS
-    weights = [mp.mpf(0)] * size
-    for i in near:
-        x = pair.losses[i] / h
-        start = int(mp.floor(x)) - (0 if linear else 2)
-        if linear:  # masses under both measures are kept
-            low, high = mp.exp(-start * h), mp.exp(-(start + 1) * h)
-            share = (mp.exp(-pair.losses[i]) - low) / (high - low)
-            parts_of = [1 - share, share]
-        else:
-            parts_of = _stencil(x - start)
-        for k, w in enumerate(parts_of):
-            weights[(start + k) % size] += w * pair.above[i]
+    weights = _on_grid(pair, near, h, size, linear)
     coefficients = [int(mp.floor(w * scale)) for w in weights]
     power = _power(coefficients, steps, size)
     m = round(parts)
@@ -93,10 +82,31 @@ def delta(pair: Pair, steps: int, eps: float, size: int, parts: float, linear: b
         second = (values[4] - 2 * values[3] + values[2]) / h**2
         first = (values[4] - values[2]) / (2 * h)
         total -= h**3 / 720 * (3 * second - 3 * first + values[3])
-    far = set(range(len(pair.losses))) - set(near)
+    some, other = _far(pair, set(near), steps, eps)
+    return total + some - other, slope + other
+
+
+def _far(pair: Pair, near: set[int], steps: int, eps: float) -> tuple[mp.mpf, mp.mpf]:
+    far = set(range(len(pair.losses))) - near
     p, q = mp.fsum(pair.above[i] for i in far), mp.fsum(pair.below[i] for i in far)
     some, other = -mp.expm1(steps * mp.log1p(-p)), mp.exp(eps) * -mp.expm1(steps * mp.log1p(-q))
-    return total + some - other, slope + other
+    return some, other
+
+
+def _on_grid(pair: Pair, near: list[int], h: mp.mpf, size: int, linear: bool) -> list[mp.mpf]:
+    weights = [mp.mpf(0)] * size
+    for i in near:
+        x = pair.losses[i] / h
+        start = int(mp.floor(x)) - (0 if linear else 2)
+        if linear:  # masses under both measures are kept
+            low, high = mp.exp(-start * h), mp.exp(-(start + 1) * h)
+            share = (mp.exp(-pair.losses[i]) - low) / (high - low)
+            parts_of = [1 - share, share]
+        else:
+            parts_of = _stencil(x - start)
+        for k, w in enumerate(parts_of):
+            weights[(start + k) % size] += w * pair.above[i]
+    return weights
 
 
 def _stencil(x: mp.mpf) -> list[mp.mpf]:
