@@ -1,5 +1,7 @@
 """Ordinary training settings, apart from the extreme ones of `bench.sweep`: ``python -m bench.ordinary``.
 
+`--noise` asks for other noise (discrete-gaussian, discrete-laplace).
+
 Log-uniform: sigma .5 to 5, rate 1e-6 to .2, 10 to 10^6 steps, delta 1e-12 to 1e-5; kept if epsilon is 1e-3 to 50.
 Widths and CPU times, the worst of both, and how the answers were found. No truth is known here: `tests/data` has some.
 """
@@ -11,12 +13,20 @@ import math
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import privloss as pl
 from bench.sweep import Setting
 
 RANGES = {"sigma": (0.5, 5.0), "rate": (1e-6, 0.2), "steps": (10.0, 1e6), "delta": (1e-12, 1e-5)}
+
+
+NOISE: dict[str, Callable[[float], pl.Mechanism]] = {
+    "gaussian": pl.Gaussian,
+    "discrete-gaussian": pl.DiscreteGaussian,
+    "discrete-laplace": pl.DiscreteLaplace,
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,7 @@ def draw(rng: random.Random) -> Setting:
     return Setting(sigma, rate, round(steps), delta)
 
 
-def answers(settings: int, seed: int, quiet: bool = False) -> list[Answer]:
+def answers(settings: int, seed: int, quiet: bool = False, noise: str = "gaussian") -> list[Answer]:
     from rich.progress import Progress
 
     rng, found = random.Random(seed), []
@@ -40,7 +50,7 @@ def answers(settings: int, seed: int, quiet: bool = False) -> list[Answer]:
         while len(found) < settings:
             setting = draw(rng)
             start = time.process_time()
-            bound = setting.answer()
+            bound = (NOISE[noise](setting.sigma).poisson(setting.rate) * setting.steps).epsilon(setting.delta)
             seconds = time.process_time() - start
             if 1e-3 <= bound.upper <= 50:
                 found.append(Answer(setting, bound, seconds))
@@ -70,8 +80,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--settings", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--noise", choices=NOISE, default="gaussian")
     arguments = parser.parse_args()
-    report(answers(arguments.settings, arguments.seed))
+    report(answers(arguments.settings, arguments.seed, noise=arguments.noise))
 
 
 if __name__ == "__main__":

@@ -112,3 +112,30 @@ def _on_grid(steps: list[tuple[int, float]], grid: float, eps: float) -> float:
         law, kept = np.convolve(law, one), kept * (1 - d)
     values = grid * (np.arange(len(law)) - len(law) // 2)
     return 1 - kept + kept * float((law * np.maximum(-np.expm1(np.minimum(eps - values, 0.0)), 0.0)).sum())
+
+
+@pytest.mark.parametrize("eps", [0.3, 1.5, 4.0])
+def test_tails_that_were_left_out_may_have_any_loss(eps: float) -> None:
+    """One outcome of the table is named as a tail instead: of a probability of 1e-3, and far out."""
+    values, masses, rare = np.array([1.0, -0.5]), np.array([0.4, 0.599]), 1e-3
+    tail = (lambda c, t: np.full(len(t), rare), lambda c, t: np.full(len(t), rare))
+    found = Halves([(Table(values, masses, missing=tail), 2), (Table(values[:1] - 0.9, np.ones(1)), 1)])
+    whole = [(Table(np.append(values, 30.0), np.append(masses, rare)), 1)] * 2
+    logs = found.hockey_stick(eps)
+    assert logs is not None
+    with mpmath.workdps(30):
+        truth = mpmath.log(_all([*whole, (Table(values[:1] - 0.9, np.ones(1)), 1)], eps))
+    assert logs[0] <= truth <= logs[1]
+
+
+def test_few_uses_of_a_long_table_are_shared_out() -> None:
+    """Three uses of two hundred values have 1.4 million outcomes: two of them are one half."""
+    values = np.cos(np.arange(200.0))
+    table = Table(values, np.full(200, 0.005))
+    assert halves.shares(table, 3) == (2, 1)
+    found = Halves([(table, 3)]).hockey_stick(0.7)
+    sums = values[:, None, None] + values[:, None] + values
+    truth = math.log(float(np.maximum(-np.expm1(0.7 - sums), 0.0).mean()))
+    assert found is not None
+    assert found[0] - 1e-12 <= truth <= found[1] + 1e-12
+    assert found[1] - found[0] < 1e-10

@@ -131,7 +131,7 @@ def test_any_split_gives_the_same_delta(levels: tuple[float, ...], monkeypatch: 
     assert loss.rare is not None
     eps, log_delta = 0.2157, math.log(1.000084991536e-6)
     monkeypatch.setattr(type(loss.rare), "levels", lambda self, at: np.array(levels) * at)
-    reading = draw(loss.rare, eps, log_delta)
+    reading = draw(loss.rare, eps, log_delta, 1e-10)
     low, high = (float(f(np.array([eps]))[0]) for f in (reading.log_lower, reading.log_upper))
     assert low <= log_delta + 1e-11
     assert high >= log_delta - 1e-11

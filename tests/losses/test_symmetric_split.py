@@ -192,7 +192,7 @@ def test_any_split_gives_the_same_delta(two_sided: bool, monkeypatch: pytest.Mon
     usual = rare._levels(eps, log_delta)
     for factor in (1.0, 1.15):
         monkeypatch.setattr(PairedRare, "_levels", lambda *_, f=factor: f * usual)
-        reading = draw(rare, eps, log_delta)
+        reading = draw(rare, eps, log_delta, 1e-10)
         low, high = (float(f(np.array([eps]))[0]) for f in (reading.log_lower, reading.log_upper))
         assert low <= log_delta + 200 * case["trust"]
         assert high >= log_delta - 200 * case["trust"]

@@ -49,6 +49,7 @@ from privloss.numerics.work import DEFAULT_WORK, limited, spent
 
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 ADAPTIVE = "recursion over adaptive choices of bounded range (Dong, Durfee, Rogers 2020)"
+_POOR = 1e-3  # relative gap of theory from which on digits are of no use
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
 
 
@@ -192,7 +193,7 @@ def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound]
         lower = max(lower, *(ask(loss, tolerance).lower for loss in worst.attained))
     upper, notes = found.upper, (*found.notes, "lower end: a mechanism that attains it")
     if worst.unsampled is not None:
-        plain = ask(worst.unsampled, tolerance).upper
+        plain = ask(worst.unsampled, tolerance if lower > (1 - _POOR) * upper else max(tolerance, _ROUGHLY)).upper
         upper, notes = (
             (plain, (*notes, "upper end: the second bound, what was sampled shown"))
             if plain < upper

@@ -13,7 +13,7 @@ import numpy as np
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.table.blocks import MOST_GRID_USES, Blocks
-from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES, Halves
+from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES, Halves, shares
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
@@ -160,7 +160,8 @@ class ComposedLoss(PrivacyLoss):
         """Dozens of uses, where all outcomes would be too many; on a lattice where they are many different ones."""
         rows, lattice, count = self._rows, self.lattice, sum(n for _, n in self._rows)
         if lattice is None:
-            return Halves(rows) if self._listed and count <= MOST_USES else None
+            short = bool(rows) and count <= MOST_USES and all(shares(row, n) for row, n in rows)
+            return Halves(rows) if short and self._enumerated is None else None
         if not _MANY_ROWS <= len(rows) <= count <= MOST_LATTICE_USES or not self._listed:
             return None
         found = Halves(rows, lattice.unit * lattice.stride)

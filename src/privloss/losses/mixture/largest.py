@@ -25,7 +25,7 @@ from privloss.numerics.contour.transform import LineValues, Vertical
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, padded_up, raised
 from privloss.numerics.stable import log1p_polar
 
-_LARGE = 30.0  # e^B beyond this is e^B - 1
+LARGE = 30.0  # e^B beyond this is e^B - 1
 _WORTH = 1.5  # nats by which the bulk must seem to fall before its decay is proven
 
 
@@ -39,6 +39,10 @@ class Side:
     backward: bool
     levels: Real  # the losses at the centres of the windows
     _real: dict[float, list[tuple[float, Real]]] = field(default_factory=dict, repr=False)
+
+    @property
+    def falls(self) -> bool:
+        return True
 
     @property
     def classes(self) -> int:
@@ -71,7 +75,7 @@ class Side:
                     here = 4 * np.exp(exponent).sum(axis=1)
                     rise = rise + self.counts[i] * np.log1p(here / (1 + below[i]))
                     below[i] = below[i] + here
-                total.append(base + np.where(rise > _LARGE, rise, np.log(np.expm1(np.minimum(rise, _LARGE)))))
+                total.append(base + np.where(rise > LARGE, rise, np.log(np.expm1(np.minimum(rise, LARGE)))))
                 base = base + rise
         other = 0.0 if self.rest is None else self.rest.log_mgf_upper(np.maximum(c, 1e-12))
         found = np.array(total) + other
@@ -120,7 +124,7 @@ class Side:
                 return math.inf
             base += n * math.log(most)
             rise += n * math.log1p(max(own, 0.0) / most) if j else 0.0
-        log = base if not j else base + (rise if rise > _LARGE else math.log(max(math.expm1(rise), 1e-320)))
+        log = base if not j else base + (rise if rise > LARGE else math.log(max(math.expm1(rise), 1e-320)))
         if self.rest is not None and c > 0:
             log += float(self.rest.log_mgf_upper(np.array([c]))[0])
         return padded_up(log, 1e-13, 1 + abs(base) + abs(rise) + abs(log))
@@ -171,7 +175,7 @@ class Side:
                 each = np.where(off < 0.5, 1.4 * off, np.where(off < 1, -np.log1p(-np.minimum(off, 1.0)), np.inf))
                 rise_error = rise_error + n * (each + 8 * UNIT * (np.abs(log_abs) + np.abs(arg)))
             if j:
-                log_abs, arg, extra = _expm1(rise, rise_error)
+                log_abs, arg, extra = expm1_polar(rise, rise_error)
                 modulus, phase, error = modulus + log_abs, phase + arg, error + extra
         if self.rest is not None:
             other = self.rest.vertical(c).line(t, 1e-13)
@@ -212,12 +216,12 @@ class Side:
         return float(tilted.sum()), np.asarray(real + 1j * imaginary)
 
 
-def _expm1(rise: Complex, off: Real) -> tuple[Real, Real, Real]:
+def expm1_polar(rise: Complex, off: Real) -> tuple[Real, Real, Real]:
     """log |X| and arg X of X = expm1(B), and its error e if B is off by `off`: |X' - X| <= e^(Re B) expm1(off)."""
     re, im = rise.real, rise.imag
-    tame = np.minimum(re, _LARGE)
+    tame = np.minimum(re, LARGE)
     x = np.expm1(tame) * np.cos(im) - 2 * np.sin(0.5 * im) ** 2 + 1j * np.exp(tame) * np.sin(im)
-    large = re > _LARGE
+    large = re > LARGE
     size = np.maximum(np.abs(x), 1e-320)
     log_abs, arg = np.where(large, re, np.log(size)), np.where(large, im, np.angle(x))
     # |X| >= |B|/2 for small B; every term of X is at most e^(Re B) min(|B|, 2), rounded a few times, phases by |B| more
@@ -275,7 +279,7 @@ class Fall:
                 below += min(float(falls[:-1].sum()), between)
                 rise += n * math.log1p(min(float(falls[-1]), own) / below)
             base += n * math.log(below)
-        log = base if not self.j else base + (rise if rise > _LARGE else math.log(max(math.expm1(rise), 1e-320)))
+        log = base if not self.j else base + (rise if rise > LARGE else math.log(max(math.expm1(rise), 1e-320)))
         if self._rest is not None:
             log += self._rest[1] + self._rest[0].decay(t)
         return padded_up(log, 1e-12, 1 + abs(base) + abs(rise))

@@ -121,7 +121,7 @@ def discrete_gaussian(sigma: float, sensitivity: int) -> Table:
         return beyond(c, t, reach - (c + 1) * sensitivity)
 
     rho = raised(sensitivity**2 / (2 * sigma**2), 8)  # Canonne, Kamath, Steinke 2020, Thm. 4
-    slack = 16 + len(k) / 1000 + 4 * (_REACH + sensitivity / sigma) ** 2
+    slack = 16 + len(k) / 1000 + 4 * ((k - sensitivity) / sigma) ** 2  # e^-x is as wrong as x is large
     return Table((2.0 * k - sensitivity) * unit, masses, slack=slack, wobble=4.0, missing=(forth, back), rho=rho)
 
 
@@ -133,9 +133,11 @@ def poisson(row: Table, rate: float) -> Table:
     """
     values = log_sampled(rate, row.values)
     masses = row.masses * np.exp(values - row.values)
+    # e^(v' - v) is as wrong as v is; v' itself carries 8 units
+    slack = row.slack + 8 + (2 * row.wobble + 8) * (1 + np.abs(row.values)) + row.absolute
     if row.back > 0:
         values, masses = np.append(values, math.log1p(-rate)), np.append(masses, row.back * (1 - rate))
-    top = float(np.abs(row.values).max())
+        slack = np.append(slack, slack.max(initial=0.0) + 8)
     missing = None
     if row.missing is not None:
         forth, back = row.missing
@@ -148,7 +150,6 @@ def poisson(row: Table, rate: float) -> Table:
 
         missing = (tail, tail_back)
     wobble, absolute = _sampled_roundings(row, rate, values[: len(row.values)])
-    slack = row.slack + 8 + 2 * row.wobble * (1 + top) + row.absolute  # e^(v' - v) is as wrong as v is
     return Table(values, masses, rate * row.delta, 0.0, slack, wobble, missing, absolute=absolute)
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privloss.losses.table.outcomes import Uses, uses
+from privloss.losses.table.outcomes import Uses, outcomes, uses
 from privloss.losses.table.table import Table
 from privloss.numerics.floats import UNIT, Real, log_lowered, log_raised, padded_up
 
@@ -31,8 +31,15 @@ _TINY = 1e-290  # more than what products that underflow may lose
 Outcomes = tuple[Real, Real]  # values and masses
 
 
+def shares(row: Table, n: int) -> tuple[int, ...]:
+    """The uses of a table in one part or, where that has too many outcomes, in two; none if they have too many too."""
+    if outcomes([(row, n)]) <= MOST_OWN:
+        return (n,)
+    return (n - n // 2, n // 2) if n > 1 and outcomes([(row, n - n // 2)]) <= _MOST_TERMS else ()
+
+
 class Halves:
-    """The composition of tables (no densities, no tails left out) with their counts."""
+    """The composition of tables (no densities) with their counts."""
 
     def __init__(self, rows: Sequence[tuple[Table, int]], spacing: float | None = None) -> None:
         self._rows, self._spacing = rows, spacing
@@ -49,7 +56,7 @@ class Halves:
     @cached_property
     def _members(self) -> list[Uses]:
         """The widest first, so that most outcomes come late."""
-        found = [uses(row, n) for row, n in self._rows]
+        found = [uses(row, k) for row, n in self._rows for k in shares(row, n)]
         return sorted(found, key=lambda one: float(np.ptp(one.values)), reverse=True)
 
     @cached_property
@@ -71,10 +78,15 @@ class Halves:
         """By how much the values of each member fall short of its largest."""
         return [one.values.max() - one.values for one in self._members]
 
+    @cached_property
+    def _beyond(self) -> float:
+        """The chance that some use falls among tails left out is at most the sum of theirs."""
+        return padded_up(math.fsum(float(one.beyond[0]) for one in self._members), 1e-12)
+
     def hockey_stick(self, eps: float) -> tuple[float, float] | None:
         """log of lower and upper bounds on sum m (1 - e^(eps - v))_+; None where there are too many outcomes."""
         if eps >= self._top + 4 * self._off:
-            return -math.inf, -math.inf
+            return -math.inf, log_raised(math.log(self._beyond), 4) if self._beyond > 0 else -math.inf
         if eps < self.least:
             return None
         values, masses, others, under_p, under_q = self._sorted
@@ -89,7 +101,7 @@ class Halves:
         if self._spacing is not None:
             units += sum(len(one.values) for one in self._members)  # sums of as many products, all positive
         wrong = padded_up((5 * self._off + 3 * units * UNIT) * mass, 1e-6)
-        low, high = total - wrong, total + wrong + _TINY
+        low, high = total - wrong, total + wrong + self._beyond + _TINY
         return log_lowered(math.log(low), 4) if low > 0 else -math.inf, min(log_raised(math.log(high), 4), 0.0)
 
     @cached_property

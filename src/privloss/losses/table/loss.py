@@ -13,6 +13,7 @@ from privloss.losses.base import Concentration, PrivacyLoss
 from privloss.losses.density.few_uses import MOST_USES, FewUses
 from privloss.losses.symmetric.rare import PairedRare
 from privloss.losses.table.lattice import Steps, common_lattice
+from privloss.losses.table.rare import RareTables
 from privloss.losses.table.table import Density, Table
 from privloss.numerics.contour.reading import Reading
 from privloss.numerics.contour.sparse import fall_below
@@ -133,11 +134,18 @@ class TableLoss(PrivacyLoss):
         members = list(zip(self.rows, self.count, strict=True))
         pairs = [(r.split, n) for r, n in members if r.split is not None]
         others = [(r, n) for r, n in members if r.split is None]
-        if not pairs or len(pairs) > _MOST_KINDS or (others and rest is not None):
+        if not pairs:
+            return self._rare_tables(rest)
+        if len(pairs) > _MOST_KINDS or (others and rest is not None):
             return None
         if others:
             rest = TableLoss(tuple(r for r, _ in others), np.array([n for _, n in others]))
         return PairedRare(tuple(p for p, _ in pairs), np.array([n for _, n in pairs]), rest)
+
+    def _rare_tables(self, rest: PrivacyLoss | None) -> RareLosses | None:
+        if len(self.rows) > _MOST_KINDS or any(r.density is not None for r in self.rows):
+            return None
+        return RareTables(self.rows, self.count, rest)
 
     def vertical(self, c: float) -> _Vertical:
         return _Vertical(self, c)
@@ -306,7 +314,8 @@ class _Vertical:
                 squares[at] = np.abs(np.exp(1j * t[at, None] * row.values) @ weights) ** 2
         if row.density is None:
             top = float(np.abs(row.values).max())
-            squares += UNIT * (64 + 4 * row.slack + 2 * len(weights) + 4 * ((row.wobble + 2) * top + row.absolute) * t)
+            slack, wobble = float(np.max(row.slack)), float(np.max(row.wobble))
+            squares += UNIT * (64 + 4 * slack + 2 * len(weights) + 4 * ((wobble + 2) * top + row.absolute) * t)
             if row.missing is not None:
                 with np.errstate(divide="ignore"):
                     lost = np.log(row.missing[0](self.c, t)) - self._log_size(row)

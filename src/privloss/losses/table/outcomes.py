@@ -142,18 +142,27 @@ def _splits(row: Table, n: int) -> tuple[Real, Real, float]:
     if n == 1:
         return values, log_masses, 2 * float(np.max(row.slack)) + 8 * float(np.abs(log_masses[row.masses > 0]).max())
 
-    def rest(first: int, left: int) -> tuple[Real, Real]:
-        if first == len(values) - 1:
-            return np.array([left * values[first]]), np.array([_times(left, log_masses[first]) - factorials[left]])
-        parts = [rest(first + 1, left - k) for k in range(left + 1)]
-        added = [k * values[first] + v for k, (v, _) in enumerate(parts)]
-        masses = [_times(k, log_masses[first]) - factorials[k] + m for k, (_, m) in enumerate(parts)]
-        return np.concatenate(added), np.concatenate(masses)
-
-    v, m = rest(0, n)
+    # how many uses are left, and the outcomes of those that are not
+    parts: dict[int, list[tuple[Real, Real]]] = {n: [(np.zeros(1), np.zeros(1))]}
+    for value, log_mass in zip(values[:-1].tolist(), log_masses[:-1].tolist(), strict=True):
+        grown: dict[int, list[tuple[Real, Real]]] = {}
+        for left, (sums, logs) in ((left, _joined(found)) for left, found in parts.items()):
+            for k in range(left + 1):
+                more = (sums + k * value, logs + _times(k, log_mass) - factorials[k]) if k else (sums, logs)
+                grown.setdefault(left - k, []).append(more)
+        parts = grown
+    last = [
+        (sums + left * values[-1], logs + _times(left, log_masses[-1]) - factorials[left])
+        for left, (sums, logs) in ((left, _joined(found)) for left, found in parts.items())
+    ]
+    v, m = _joined(last)
     largest = float(np.abs(log_masses[np.isfinite(log_masses)]).max())
     size = math.lgamma(n + 1) + n * (float(np.max(row.slack)) + 2 + largest)
     return v, m + factorials[n], 8 * size
+
+
+def _joined(found: Sequence[tuple[Real, Real]]) -> tuple[Real, Real]:
+    return np.concatenate([v for v, _ in found]), np.concatenate([m for _, m in found])
 
 
 def _times(k: int, log: float) -> float:

@@ -13,16 +13,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from privloss.numerics.contour.cells import Place, sparse_line
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.reading import Bounded, Read, Residues, SplitReading, solved
-from privloss.numerics.contour.transform import LineValues, RareLosses, Side, TooExpensive, log_kappa
+from privloss.numerics.contour.transform import (
+    AtomSide,
+    DensitySide,
+    LineValues,
+    RareLosses,
+    Side,
+    TooExpensive,
+    log_kappa,
+)
 from privloss.numerics.floats import Real, raised
 
 _TILTS = 40  # points c tried on either side
-_LEAST, _MOST = 0.4, 200.0  # of c eps
+_LEAST, _MOST, _DEEP = 0.4, 200.0, 2.5  # of c eps; of c eps over -log delta
 _NEGLIGIBLE = math.log(2e-12)  # share of delta that need not be read
 _CUT = math.log(2e-13)  # and that may be cut off a line
 _IMAGES = math.log(1e-13)
@@ -39,25 +49,27 @@ _SHORTER, _FALLEN, _SMALLEST = 2.5, 1.0, 1e-6  # the search for a usual loss: a 
 _GOOD = 3e-11  # relative error of a line that is worth no finer nodes
 
 
-def draw(rare: RareLosses, eps: float, log_delta: float) -> SplitReading:
+def draw(rare: RareLosses, eps: float, log_delta: float, tolerance: float) -> SplitReading:
     """A line, or a bound, for every class; numbers beyond the range of doubles on the way mean that there is none."""
     try:
         with np.errstate(all="ignore"):  # what is lost becomes a bound that says nothing
-            return _draw(*rare.sides(eps, log_delta), eps, log_delta)
+            return _draw(*rare.sides(eps, log_delta), eps, log_delta, tolerance)
     except (ValueError, OverflowError, ZeroDivisionError) as problem:
         raise TooExpensive(f"out of range: {problem}") from None
 
 
-def _tilts(forward: Side, backward: Side, eps: float) -> Real:
-    """Points c to try: down to about one over the largest loss where classes above eps cannot be read backward."""
+def _tilts(forward: Side, backward: Side, eps: float, log_delta: float) -> Real:
+    """Points c to try: down to about one over the largest loss where classes above eps cannot be read backward; for
+    atoms, far enough up for tiny deltas."""
+    most = _MOST if forward.falls else max(_MOST, -_DEEP * log_delta)
     least = _LEAST if backward.reaches_up else min(_LEAST, 0.5 * eps / forward.scale(forward.classes))
-    count = _TILTS * math.log(_MOST / least) / math.log(_MOST / _LEAST)
-    return np.geomspace(least / eps, _MOST / eps, round(count))
+    count = _TILTS * math.log(most / least) / math.log(_MOST / _LEAST)
+    return np.geomspace(least / eps, most / eps, round(count))
 
 
-def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitReading:
+def _draw(forward: Side, backward: Side, eps: float, log_delta: float, tolerance: float) -> SplitReading:
     """`log_delta` is about the log of delta(eps)."""
-    tilts = _tilts(forward, backward, eps)
+    tilts = _tilts(forward, backward, eps, log_delta)
     plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
     terms: list[Bounded | Read | Residues] = []
     nodes = 0
@@ -77,7 +89,7 @@ def _draw(forward: Side, backward: Side, eps: float, log_delta: float) -> SplitR
         use_back = j > 0 and back.cost(j) < ahead.cost(j)
         if use_back:
             terms.append(Residues(forward.mass(j), backward.mass(j)))
-        line = (back if use_back else ahead).drawn(j)
+        line = (back if use_back else ahead).drawn(j, tolerance)
         nodes += len(line.t)
         terms.append(Read(line, use_back))
     return SplitReading(tuple(terms), log_delta, eps, nodes)
@@ -135,19 +147,23 @@ class _Plan:
         nearest = int(np.argmax(right[i] <= need[i]))  # bounds are sharper at small tilts
         return i, float(need[i]), float(points[int(np.argmin(left[i]))]), float(points[nearest])
 
-    def drawn(self, j: int) -> Line:
+    def drawn(self, j: int, tolerance: float) -> Line:
         i, period, left, right = self.period(j)
         if not math.isfinite(period):
             raise TooExpensive("no period found")
         c = float(self.tilts[i])
         points, logs, period = self._images(j, c, period, left, right)
+        if not self.side.falls:
+            at = float(self._kernel(j).min())
+            place = Place(j, c, period, self.eps, self.log_delta, at, tolerance, points, logs)
+            return sparse_line(cast(AtomSide, self.side), place)
         step = 2 * math.pi / period
         height, log_beyond = self._cut(j, c, i)
         count = math.ceil(height / step)
         if count > _MOST_NODES:
             raise TooExpensive(f"{count} nodes")
         t = step * np.arange(count + 1)
-        side = self.side
+        side = cast(DensitySide, self.side)
         for _ in range(_FINER):
             values = side.line(j, c, t)
             if self._off(values, t, c) < _GOOD:
@@ -193,14 +209,15 @@ class _Plan:
         def short(log: Real | float, t: Real | float) -> Real:
             return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _CUT)
 
+        side = cast(DensitySide, self.side)
         heights = self._first_height(j, i) * _HEIGHTS
-        gaps = short(self.side.moduli(j, c, heights), heights) + _BEYOND
+        gaps = short(side.moduli(j, c, heights), heights) + _BEYOND
         k = int(np.argmax(gaps < 0)) if np.any(gaps < 0) else len(gaps) - 1
         t = float(heights[k])
         if k and gaps[k] < 0 < gaps[k - 1]:
             t *= float(heights[k - 1] / t) ** (gaps[k] / (gaps[k] - gaps[k - 1]))
         t *= _STRETCH
-        fall = self.side.decay(j, c)
+        fall = side.decay(j, c)
         before, rise = (0.0, math.inf), 0.0
         for _ in range(32):
             log = fall.log_upper(t)
@@ -225,7 +242,9 @@ class _Plan:
         return own
 
 
-def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: float) -> tuple[float, float, SplitReading]:
+def epsilon_by_classes(
+    rare: RareLosses, level: tuple[float, float], guess: float, tolerance: float
+) -> tuple[float, float, SplitReading]:
     """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps.
 
     Where some line is poor though eps is known, classes for an eps a little off may have better ones.
@@ -235,7 +254,7 @@ def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: floa
     elsewhere, factor = iter(_ELSEWHERE), 0.0
     for _ in range(_REDRAWN):
         try:
-            reading = draw(rare, eps, level[0])
+            reading = draw(rare, eps, level[0], tolerance)
         except TooExpensive:
             if best is None:
                 raise
@@ -257,7 +276,9 @@ def epsilon_by_classes(rare: RareLosses, level: tuple[float, float], guess: floa
     return lowest, highest, best[1]
 
 
-def delta_by_classes(rare: RareLosses, eps: float, spread: float) -> tuple[tuple[float, float], SplitReading]:
+def delta_by_classes(
+    rare: RareLosses, eps: float, spread: float, tolerance: float
+) -> tuple[tuple[float, float], SplitReading]:
     """log of lower and upper bounds on delta(eps); `spread` is the standard deviation of the loss.
 
     Far below what losses usually are delta(eps) is nearly delta(0), and classes are drawn for a usual loss instead:
@@ -265,7 +286,7 @@ def delta_by_classes(rare: RareLosses, eps: float, spread: float) -> tuple[tuple
     """
     place, log_delta = _usual(rare, eps, spread)
     for _ in range(_REDRAWN):
-        reading = draw(rare, place, log_delta)
+        reading = draw(rare, place, log_delta, tolerance)
         found = log_delta + math.log(max(float(reading.read(np.array([place])).value[0]), 1e-30))
         if abs(found - log_delta) < 2.0:
             break

@@ -73,7 +73,7 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
         found = DeltaRead((-math.inf, 0.0))
     with contextlib.suppress(TooExpensive):
         spread = math.sqrt(max(transform.moments(0.0)[2], 0.0))
-        logs, classes = delta_by_classes(transform.rare, eps, spread)
+        logs, classes = delta_by_classes(transform.rare, eps, spread, tolerance)
         lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1], 0.0)
         found = DeltaRead((min(lower, upper), upper), None, classes)
         if upper - lower < _POOR:
@@ -128,7 +128,7 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     if not rough > 0:
         rough = found.upper if found is not None and 0 < found.upper < math.inf else normal
     with contextlib.suppress(TooExpensive):
-        lower, upper, classes = epsilon_by_classes(transform.rare, level, rough)
+        lower, upper, classes = epsilon_by_classes(transform.rare, level, rough, tolerance)
         if found is not None:
             lower, upper = max(lower, found.lower), min(upper, found.upper)
         # classes may be those of a pair below the one on the line, whose own lower end then says nothing

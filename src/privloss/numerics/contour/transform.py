@@ -76,6 +76,10 @@ class Side(Protocol):
     def classes(self) -> int: ...
 
     @property
+    def falls(self) -> bool:
+        """Whether lines die out (`DensitySide`) or not (`AtomSide`)."""
+
+    @property
     def reaches_up(self) -> bool:
         """Whether the last class can be bounded at tilts c > 0: it has no largest loss, but perhaps a least."""
 
@@ -89,7 +93,14 @@ class Side(Protocol):
         """An interval for T_j(0)."""
 
     def line(self, j: int, c: float, t: Real) -> LineValues:
-        """T_j on Re z = c at heights t, equally spaced from 0 on."""
+        """T_j on Re z = c at heights t, which for a density are equally spaced from 0 on."""
+
+    def scale(self, j: int) -> float:
+        """About the largest loss in class j: for searching only."""
+
+
+class DensitySide(Side, Protocol):
+    """The same where the loss has a density, read at quadrature nodes."""
 
     def moduli(self, j: int, c: float, t: Real) -> Real:
         """About log |T_j(c + it)| at any heights: for searching only."""
@@ -97,11 +108,22 @@ class Side(Protocol):
     def decay(self, j: int, c: float) -> Fall:
         """How fast it falls."""
 
-    def finer(self) -> Side:
+    def finer(self) -> DensitySide:
         """The same with more quadrature nodes."""
 
-    def scale(self, j: int) -> float:
-        """About the largest loss in class j: for searching only."""
+
+class AtomSide(Side, Protocol):
+    """The same where the loss has atoms; lines may be asked at any heights."""
+
+    @property
+    def atoms(self) -> int:
+        """How many there are in all kinds of step: what a node costs."""
+
+    def spreads(self, j: int, c: float) -> tuple[float, float]:
+        """About the standard deviation of the tilted loss, of all steps and of one: for searching only."""
+
+    def cells(self, j: int, c: float, starts: Real, width: float, count: int) -> Real:
+        """log of upper bounds on |T_j(c + it)| on `count` cells of a width from each start on: (starts, count)."""
 
 
 class RareLosses(Protocol):
