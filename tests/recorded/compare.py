@@ -154,13 +154,15 @@ def _gdp_of_nothing(record: Record, question: str, old: Any, new: Any) -> bool:
 
 
 def _tabulated_on_a_sample(record: Record, question: str, old: Any, new: Any) -> bool:
-    """Bins on a sample: the lower end was that of the dominating table, which is not attained."""
+    """Bins on a sample: the lower end was that of the dominating table, which is not attained. What is quoted stays, or
+    moves inside the old interval of that table."""
     before, after = _ends(old), _ends(new)
     named = "tabulated" in _kinds(record) and bool(_schemes(record) & {"poisson", "truncated-poisson"})
     if not named or before is None or after is None:
         return False
     quote = 0 if question.startswith("tradeoff") else 1  # of a trade-off the lower end is quoted
-    still = abs(after[quote] - before[quote]) <= _slack(before[quote]) + 1e-9 * abs(before[quote])
+    slack = _slack(before[quote]) + 1e-9 * abs(before[quote])
+    still = before[0] - slack <= after[quote] <= before[1] + slack
     return still and _worse(question, before[1 - quote], after[1 - quote])
 
 

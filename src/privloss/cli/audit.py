@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privloss.cli.arguments import AsJson, finite, load_plan, number, print_table
-from privloss.cli.plots import output_path
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
@@ -239,7 +238,11 @@ def _say(
 
 
 def _picture(out: str | None) -> Path | None:
-    return None if out is None else output_path(out, (".png", ".svg", ".pdf"))
+    if out is None:
+        return None
+    from privloss.cli.plots import output_path
+
+    return output_path(out, (".png", ".svg", ".pdf"))
 
 
 def _claim(plan: Path | None, epsilon: str | None, delta: str) -> Any:

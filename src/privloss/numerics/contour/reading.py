@@ -116,8 +116,10 @@ class SplitReading:
         """log delta(eps) as computed, without bounds: for root finding."""
         kernel, phase, turn, slope = self._kernels
         here, there = self._poles
-        value = float((kernel * np.exp(slope * eps + 1j * (phase - eps * turn))).real.sum()) + here
-        return self.reference + math.log(max(value - math.exp(min(eps, 700.0)) * there, 1e-300))
+        with np.errstate(all="ignore"):
+            value = float((kernel * np.exp(slope * eps + 1j * (phase - eps * turn))).real.sum()) + here
+        value -= math.exp(min(eps, 700.0)) * there
+        return self.reference + math.log(1e-300 if math.isnan(value) else max(value, 1e-300))
 
     @cached_property
     def _kernels(self) -> tuple[Complex, Real, Real, Real]:
