@@ -187,7 +187,7 @@ def test_a_dataset_added_twice_keeps_its_spends(ledger: Ledger, place: str) -> N
 
 
 def test_the_database_itself_holds_the_cap(ledger: Ledger) -> None:
-    negative = Balance(Fraction(1), reserved=Fraction(-1)).units("epsilon")[0]
+    negative = Balance(Fraction(1), reserved=Fraction(-1)).row("epsilon")[3]
     for units in ("'9' || substr(cap_units, 2)", "'-1'", f"'{negative}'", "'0' || cap_units"):
         with pytest.raises(LedgerError, match="refused the change"), ledger.store.transaction() as cursor:
             cursor.execute(f"UPDATE balance SET total_units = {units}")
@@ -198,7 +198,7 @@ def test_the_database_itself_holds_the_cap(ledger: Ledger) -> None:
 
 def test_units_sort_like_numbers() -> None:
     sizes = [-2, Fraction(-1, 3), 0, Fraction(1, 2**40), Fraction(1, 3), 2, 10**24]
-    texts = [Balance(None, reserved=Fraction(size)).units("epsilon")[0] for size in sizes]
+    texts = [Balance(None, reserved=Fraction(size)).row("epsilon")[3] for size in sizes]
     assert {len(text) for text in texts} == {60}
     assert texts[2:] == sorted(texts[2:])
     assert all(text < "0" for text in texts[:2])  # what the CHECK refuses

@@ -27,6 +27,13 @@ def label(every: str, at: float) -> str:
     return _label(every, datetime.fromtimestamp(at, UTC).date())
 
 
+def around(every: str, at: float) -> tuple[float, float]:
+    """When the period a moment lies in begins, and when the next one does."""
+    first = _first_day(every, label(every, at))
+    begins, ends = (datetime(d.year, d.month, d.day, tzinfo=UTC) for d in (first, first + _length(every, first)))
+    return begins.timestamp(), ends.timestamp()
+
+
 def _label(every: str, day: date) -> str:
     if every == "week":
         year, week, _ = day.isocalendar()

@@ -43,6 +43,7 @@ class Command:
     """What every command declares; by default it needs nothing."""
 
     expires: ClassVar[bool] = False  # leases on its accounts that have ended are given back first
+    like: ClassVar[Command | None] = None  # of which it is a copy, but for its key
 
     @property
     def said(self) -> dict[str, Any]:
@@ -150,6 +151,12 @@ class Reserve(Command):
     plan: dict[str, Any] | None = None
     label: str = ""
     note: Note = Note()
+
+    def under(self, key: str) -> Reserve:
+        """The same under another key. Such copies know each other by what they are `like`."""
+        made = object.__new__(Reserve)
+        made.__dict__.update(self.__dict__, key=key, like=self)
+        return made
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -32,8 +32,8 @@ from privloss.ledger.commands import AddAccount, Command, Freeze, Move, Note, Re
 from privloss.ledger.decide import Refusal, Refused, decide
 from privloss.ledger.filters import Filter
 from privloss.ledger.odometers import Reading, odometer
-from privloss.ledger.requests import Request, asked, settings
-from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, Charges, State, run_hash
+from privloss.ledger.requests import Request, repeatable, settings
+from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, State, run_hash
 from privloss.ledger.stores.address import open_store
 from privloss.ledger.stores.base import LostReply, Outcome, Store
 from privloss.ledger.verify import Audit, export, verify
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 LEASE = 3600.0  # seconds
 _SEEN_BEFORE = (Refusal.STALE, Refusal.UNKNOWN_DATASET, Refusal.BLOCKS, Refusal.NO_BUDGET, Refusal.CURRENCY)
-_MOST_PRICES = 1000
+_MOST_ASKED = 1000
 _Result = TypeVar("_Result")
-_Priced = tuple[Charges, dict[str, tuple[str, ...]], tuple[str, ...]]
+_Asked = tuple[Any, ...]
 
 
 class Ledger:
@@ -74,7 +74,7 @@ class Ledger:
         # settings as they were last seen; every command checks them again. Replaced, never changed: a lock might be
         # held for ever in a forked child
         self._known: dict[str, Account] = {}
-        self._prices: dict[Request, _Priced] = {}  # of typed costs, for these settings
+        self._asked: dict[_Asked, Reserve] = {}  # requests all in text, priced for these settings
         self._nothing_said = Note(self.actor)
 
     @classmethod
@@ -213,19 +213,25 @@ class Ledger:
         2026-11-14". The same key with the same request is answered again, and charged once. To hold a key is no
         permission yet: only `start` gives that, and to one caller."""
         name = names.name("key", key)
+        asked = datasets, cost, cost_delta, blocks, analyst, label, lease
+        plain = plan is None and labels is None and type(lease) is float and repeatable(*asked[:-1], reason)
+        known = self._asked.get((*asked, reason)) if plain else None
+        if known is not None:
+            outcome = self._tried(known.under(name))
+            if not _seen_before(outcome):
+                return Reservation.of(name, accepted(outcome))
+        request = Request.of(datasets, plan, cost, cost_delta, blocks)
         owner = analyst if analyst == EVERYONE else names.person("analyst", analyst)
         seconds = check.number("lease", lease, low=0, high=1e9, above=True)
-        note = self._note(reason, labels)
-        request, digest = asked(datasets, plan, cost, cost_delta, blocks, owner)
-        text = names.note("label", label)
+        said = names.note("label", label), self._note(reason, labels)
         for _ in range(2):  # priced for settings seen before; if they have changed, once more
-            charges, read, every = self._priced(request)
-            what = name, digest, charges, request.adjacency, owner, seconds, request.datasets, read, every
-            command = Reserve(*what, request.body, text, note)
+            command = self._priced(name, request, owner, seconds, *said)
             outcome = self._tried(command)
-            if outcome.refused is None or outcome.refused.reason not in _SEEN_BEFORE:
+            if not _seen_before(outcome):
                 break
-            self._known, self._prices = {}, {}
+            self._known, self._asked = {}, {}
+        if plain and outcome.refused is None and len(self._asked) < _MOST_ASKED:
+            self._asked[(*asked, reason)] = command
         return Reservation.of(name, accepted(outcome))
 
     def start(self, key: str, lease: float | None = None, *, token: str | None = None, reason: str = "") -> Reservation:
@@ -352,19 +358,13 @@ class Ledger:
     def _run(self, command: Command) -> Outcome:
         return accepted(self._tried(command))
 
-    def _priced(self, request: Request) -> _Priced:
-        """What a request is charged, by the settings seen before: charges, blocks, periods of its accounts."""
-        prices = self._prices
-        known = prices.get(request) if request.typed else None
-        if known is not None:
-            return known
+    def _priced(self, key: str, request: Request, analyst: str, lease: float, label: str, note: Note) -> Reserve:
+        """A request with what it is charged, by the settings seen before: charges, blocks, periods of its accounts."""
         found = self._settings(request.datasets)
         charges = request.charges(found)
         every = tuple({e for each in charges if each in found.accounts and (e := found.accounts[each].every)})
-        priced = charges, request.block_names(found), every
-        if request.typed and len(prices) < _MOST_PRICES and all(name in found.accounts for name in request.datasets):
-            prices[request] = priced
-        return priced
+        what = key, request.digest(analyst), charges, request.adjacency, analyst, lease, request.datasets
+        return Reserve(*what, request.block_names(found), every, request.body, label, note)
 
     def _settings(self, wanted: Sequence[str]) -> State:
         """Settings of accounts and of the groups above them, as they were last seen."""
@@ -383,3 +383,8 @@ class Ledger:
         if found is None:
             raise InvalidInput(f"dataset = {name!r}: is not in this ledger.")
         return found
+
+
+def _seen_before(outcome: Outcome) -> bool:
+    """Whether it was refused for what may be otherwise by the settings of now."""
+    return outcome.refused is not None and outcome.refused.reason in _SEEN_BEFORE

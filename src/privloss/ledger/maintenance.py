@@ -21,9 +21,10 @@ from privloss.ledger.commands import Note
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.replay import Replay
 from privloss.ledger.state import LEDGER, Analysis, State
-from privloss.ledger.stores.base import INSERT_EVENT, Entry, Finding, LedgerError, Loaded
+from privloss.ledger.stores.base import Entry, Finding, LedgerError, Loaded
 from privloss.ledger.stores.rows import GENESIS, analysis_row, canonical
 from privloss.ledger.stores.schema import VERSION, open_chains
+from privloss.ledger.stores.writing import INSERT_EVENT
 from privloss.ledger.verify import Step, length, verify, watched
 
 _BATCH = 1000

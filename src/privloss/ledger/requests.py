@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,8 @@ from privloss.ledger.stores.rows import canonical
 if TYPE_CHECKING:
     from privloss.mechanisms.base import Plan
     from privloss.mechanisms.questions import Questions
+
+_WORDS = frozenset((str, type(None)))
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,6 @@ class Request:
             raise InvalidInput(f"blocks = {blocks!r}: must be a range first..last, or a list of them.")
         checked = tuple(sorted(name("dataset", each) for each in names))
         return cls(checked, _plan(plan), cost, cost_delta, blocks)
-
-    @property
-    def typed(self) -> bool:
-        """Whether it is all text, so that the same request can be recognised."""
-        return self.plan is None and _all_text(self.cost, self.cost_delta, self.blocks)
 
     @property
     def adjacency(self) -> str | None:
@@ -96,26 +92,9 @@ class Request:
         return with_groups(found, state)
 
 
-def asked(
-    datasets: str | Sequence[str], plan: Questions | None, cost: Any, cost_delta: Any, blocks: Any, analyst: str
-) -> tuple[Request, str]:
-    """A request, and its digest; the same typed request comes again and again."""
-    if plan is None and isinstance(datasets, str) and _all_text(cost, cost_delta, blocks):
-        return _typed(datasets, cost, cost_delta, blocks, analyst)
-    found = Request.of(datasets, plan, cost, cost_delta, blocks)
-    return found, found.digest(analyst)
-
-
-def _all_text(*parts: Any) -> bool:
-    return all(part is None or isinstance(part, str) for part in parts)
-
-
-@functools.lru_cache(maxsize=1024)
-def _typed(
-    dataset: str, cost: str | None, cost_delta: str | None, blocks: str | None, analyst: str
-) -> tuple[Request, str]:
-    found = Request.of(dataset, None, cost, cost_delta, blocks)
-    return found, found.digest(analyst)
+def repeatable(*words: Any) -> bool:
+    """Whether a request is all text, so that it can be recognised when it comes again under another key."""
+    return {*map(type, words)} <= _WORDS
 
 
 def settings(store: Store, names: Sequence[str]) -> State:

@@ -8,6 +8,7 @@ rationals. Owners: EVERYONE (the account's own budget), an analyst, a period (`@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,34 +30,107 @@ Event = dict[str, Any]
 Charges = dict[str, dict[str, Fraction]]  # account -> component -> amount
 
 
-@dataclass
 class Balance:
-    """One component of one owner's budget; without a cap it only counts."""
+    """One component of one owner's budget; without a cap it only counts.
 
-    cap: Fraction | None
-    committed: Fraction = ZERO
-    reserved: Fraction = ZERO
-    _total: Fraction | None = field(default=None, compare=False, repr=False)
+    All its amounts are whole numbers of 1/`bottom`, a denominator common to all that was ever counted here, so that
+    adding and comparing are those of integers. Denominators are bounded (`amounts`), and so is their common multiple.
+    """
+
+    __slots__ = ("_cap", "_committed", "_reserved", "_texts", "bottom")
+
+    def __init__(self, cap: Fraction | None, committed: Fraction = ZERO, reserved: Fraction = ZERO) -> None:
+        self.bottom = 1
+        self._cap: int | None = None
+        self._texts: tuple[str | None, str | None] | None = None
+        self._committed = self._reserved = 0
+        self._committed = self._of(committed)
+        self._reserved = self._of(reserved)
+        self.cap = cap
+
+    def _of(self, amount: Fraction) -> int:
+        return self.of(amount.numerator, amount.denominator)
+
+    def of(self, top: int, bottom: int) -> int:
+        """An amount as a whole number of 1/`bottom`, which grows if it must."""
+        more, rest = divmod(self.bottom, bottom)
+        if rest:
+            factor = bottom // math.gcd(self.bottom, bottom)
+            self.bottom *= factor
+            self._committed *= factor
+            self._reserved *= factor
+            self._cap = None if self._cap is None else self._cap * factor
+            more = self.bottom // bottom
+        return top * more
+
+    @property
+    def cap(self) -> Fraction | None:
+        return None if self._cap is None else Fraction(self._cap, self.bottom)
+
+    @cap.setter
+    def cap(self, cap: Fraction | None) -> None:
+        self._cap, self._texts = None if cap is None else self._of(cap), None
+
+    @property
+    def committed(self) -> Fraction:
+        return Fraction(self._committed, self.bottom)
+
+    @property
+    def reserved(self) -> Fraction:
+        return Fraction(self._reserved, self.bottom)
 
     @property
     def total(self) -> Fraction:
-        if self._total is None:
-            self._total = self.committed + self.reserved
-        return self._total
+        return Fraction(self._committed + self._reserved, self.bottom)
+
+    def left(self) -> int | None:
+        """What is left of the cap, in whole numbers of 1/`bottom`."""
+        return None if self._cap is None else self._cap - self._committed - self._reserved
+
+    def hold(self, size: int) -> None:
+        """Reserve an amount, as a whole number of 1/`bottom`."""
+        self._reserved += size
 
     def move(self, amount: Fraction, reserved: int, committed: int) -> None:
         """Count an amount: reserved 1 or -1 times or not at all, committed once or not."""
-        if reserved:
-            self.reserved += amount if reserved > 0 else -amount
-        if committed:
-            self.committed += amount
-        self._total = None
+        size = self._of(amount)
+        self._reserved += size * reserved
+        self._committed += size * committed
 
-    def units(self, component: str) -> tuple[str, str | None]:
-        """Total and cap as whole units, each rounded up once: what the store's CHECK compares."""
+    def row(self, component: str) -> tuple[str | None, str, str, str, str | None]:
+        """Cap, committed and reserved as texts, and total and cap as whole units, each rounded up once: what the
+        store's CHECK compares."""
         bits = bits_of(component)
-        cap = None if self.cap is None else str(units(self.cap, bits)).zfill(_DIGITS)
-        return str(units(self.total, bits)).zfill(_DIGITS), cap  # a sign stays in front, and is refused
+        if self._texts is None:  # a component is always the same one
+            cap = self.cap
+            self._texts = (
+                (None, None) if cap is None else (_text(cap.numerator, cap.denominator), _padded(units(cap, bits)))
+            )
+        total = -((-(self._committed + self._reserved) << bits) // self.bottom)  # `units`
+        shown, cap_units = self._texts
+        rest = _text(self._committed, self.bottom), _text(self._reserved, self.bottom)
+        return (shown, *rest, _padded(total), cap_units)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Balance) and self._amounts() == other._amounts()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Balance{self._amounts()}"
+
+    def _amounts(self) -> tuple[Fraction | None, Fraction, Fraction]:
+        return self.cap, self.committed, self.reserved
+
+
+def _text(top: int, bottom: int) -> str:
+    """A fraction in lowest terms."""
+    common = math.gcd(top, bottom)
+    return f"{top // common}/{bottom // common}"
+
+
+def _padded(size: int) -> str:
+    return str(size).zfill(_DIGITS)  # a sign stays in front, and is refused
 
 
 @dataclass

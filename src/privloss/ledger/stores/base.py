@@ -22,8 +22,8 @@ from privloss.ledger.stores.parts import LedgerError as LedgerError
 from privloss.ledger.stores.parts import Loaded as Loaded
 from privloss.ledger.stores.parts import LostReply as LostReply
 from privloss.ledger.stores.parts import Outcome as Outcome
+from privloss.ledger.stores.repeats import learn
 from privloss.ledger.stores.rows import ACCOUNT, ANALYSIS, BALANCE, account_from, analysis_from, balance_from
-from privloss.ledger.stores.writing import INSERT_EVENT as INSERT_EVENT
 from privloss.ledger.stores.writing import Change as Change
 from privloss.ledger.stores.writing import Writing
 
@@ -63,17 +63,44 @@ class Store(Writing, ABC):
 
     def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
         """Decide commands in one transaction; leases that have ended are given back in others before it."""
+        answers: dict[int, Outcome] = {}
         for left in range(_MOST_ROUNDS, -1, -1):  # in the end without them: what they hold stays held
             with self.transaction() as cursor:
-                held = self.load(cursor, commands, clock, self.remembered(cursor))
-                if not held.late or left == 0:
-                    outcomes, events = self.decided(held, commands)
-                    if events:
-                        self.write(cursor, held, events)
+                held = self.remembered(cursor)
+                asked = {number: command for number, command in enumerate(commands) if number not in answers}
+                answers |= self.repeated(cursor, held, asked, clock)
+                rest = {number: command for number, command in asked.items() if number not in answers}
+                late = self._decide_rest(cursor, held, rest, answers, clock, wait=left > 0) if rest else ()
+                if not late:
                     self.remember(cursor, held)
-                    return outcomes
-            self.run_all([Expire(held.late)], clock)
+                    return [answers[number] for number in range(len(commands))]
+            self.run_all([Expire(late)], clock)
         raise AssertionError("the last round decides")
+
+    def _decide_rest(
+        self,
+        cursor: Any,
+        held: Loaded,
+        rest: dict[int, Command],
+        answers: dict[int, Outcome],
+        clock: Clock | None,
+        wait: bool,
+    ) -> tuple[str, ...]:
+        """Load, decide and write; or name the keys whose leases must be given back before."""
+        commands = list(rest.values())
+        self.load(cursor, commands, clock, held)
+        if held.late and wait:
+            return held.late
+        outcomes, events = self.decided(held, commands)
+        if events:
+            self.write(cursor, held, events)
+            learn(held, commands, events)
+        answers |= zip(rest, outcomes, strict=True)
+        return ()
+
+    def repeated(self, cursor: Any, held: Loaded, asked: dict[int, Command], clock: Clock | None) -> dict[int, Outcome]:
+        """What became of those commands that repeat others, by what is remembered of these."""
+        return {}
 
     def remembered(self, cursor: Any) -> Loaded:
         """What is known since the last transaction, if nobody can have changed it; it is taken, and given back by

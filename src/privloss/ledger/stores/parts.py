@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privloss.errors import PrivlossError
 from privloss.ledger.commands import Command
 from privloss.ledger.refusals import Refused
 from privloss.ledger.state import Charges, State
+
+if TYPE_CHECKING:
+    from privloss.ledger.stores.repeats import Pattern
 
 
 class LedgerError(PrivlossError):
@@ -20,14 +24,13 @@ class LostReply(LedgerError):
     """It is not known whether the command took effect: asking again under the same key gives the answer."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a command did: a refusal if there was one, where its key stands, and what is left on its accounts."""
 
     refused: Refused | None
-    state: str | None = None
-    charges: Charges = field(default_factory=dict)
-    remaining: dict[str, dict[str, Fraction]] = field(default_factory=dict)
+    state: str | None
+    charges: Charges
+    remaining: Mapping[str, Mapping[str, Fraction]]
 
     @classmethod
     def of(cls, command: Command, refused: Refused | None, state: State, now: float) -> Outcome:
@@ -65,12 +68,15 @@ class Loaded:
     analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # their rows
     soonest: dict[str, float] = field(default_factory=dict)  # of an account: no open lease ends before
     late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
+    patterns: dict[int, Pattern] = field(default_factory=dict)  # of reservations, while the settings are the same
 
     def settle(self) -> None:
         """All that has changed is written; what goes on to be known is the accounts."""
         for account in self.state.accounts.values():
+            if account.changed:
+                self.patterns.clear()
+                account.changed = False
             account.moved.clear()
-            account.changed = False
         self.state.analyses, self.analyses, self.late = {}, {}, ()
 
 

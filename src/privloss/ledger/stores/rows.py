@@ -19,7 +19,7 @@ ANALYSIS = "SELECT key, request, analyst, state, lease, charges, held_on, run FR
 Row = tuple[Any, ...]
 
 
-_QUOTED = json.encoder.encode_basestring_ascii
+QUOTED = json.encoder.encode_basestring_ascii
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -29,18 +29,18 @@ def canonical(data: Any) -> str:
 
 def _texts(parts: Mapping[str, str]) -> str:
     """`canonical` of texts by name, without its ceremony."""
-    return "{" + ",".join([f"{_QUOTED(name)}:{_QUOTED(parts[name])}" for name in sorted(parts)]) + "}"
+    return "{" + ",".join([f"{QUOTED(name)}:{QUOTED(parts[name])}" for name in sorted(parts)]) + "}"
 
 
 def charges_text(charges: Charges) -> str:
     """`canonical(charges_to_json(charges))`."""
-    found = [f"{_QUOTED(name)}:{_texts(parts)}" for name, parts in sorted(charges_to_json(charges).items())]
+    found = [f"{QUOTED(name)}:{_texts(parts)}" for name, parts in sorted(charges_to_json(charges).items())]
     return "{" + ",".join(found) + "}"
 
 
 def _on_text(on: Mapping[str, Sequence[str]]) -> str:
     """`canonical(on)`."""
-    found = [f"{_QUOTED(name)}:[{','.join(map(_QUOTED, on[name]))}]" for name in sorted(on)]
+    found = [f"{QUOTED(name)}:[{','.join(map(QUOTED, on[name]))}]" for name in sorted(on)]
     return "{" + ",".join(found) + "}"
 
 
@@ -92,9 +92,7 @@ def _settings(text: str) -> tuple[dict[str, Any], Filter | None, Filter | None, 
 
 
 def balance_row(place: tuple[str, str, str], balance: Balance) -> Row:
-    total, cap = balance.units(place[2])
-    shown = None if balance.cap is None else _text(balance.cap)
-    return (*place, shown, _text(balance.committed), _text(balance.reserved), total, cap)
+    return (*place, *balance.row(place[2]))
 
 
 def balance_from(row: Sequence[Any]) -> Balance:
@@ -116,7 +114,3 @@ def analysis_from(row: Sequence[Any]) -> Analysis:
 def _fraction(text: str) -> Fraction:
     top, _, bottom = text.partition("/")
     return Fraction(int(top), int(bottom))
-
-
-def _text(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"

@@ -12,17 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from privloss.ledger.commands import Command, Freeze, Note
-from privloss.ledger.stores.base import INSERT_EVENT, Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
+from privloss.ledger.stores.base import Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.repeats import Repeats
 from privloss.ledger.stores.rows import marks
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
+from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE
 
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
 _ROOM = 100 * 2**20  # bytes that should be free
 _STATEMENTS = 512  # kept prepared
 _MOST_KNOWN = 20_000  # balances that a connection remembers
+_KEYS = "SELECT key FROM analysis WHERE key IN"
 _LAST = "SELECT coalesce(max(number), 0) FROM event"
 
 
@@ -99,6 +102,36 @@ class SqliteStore(Store):
         same, cursor.lent, cursor.written = cursor.written == others, None, others
         return known if known is not None and same and len(known.balances) < _MOST_KNOWN else Loaded(0.0)
 
+    def repeated(
+        self, cursor: _Connection, held: Loaded, asked: dict[int, Command], clock: Clock | None
+    ) -> dict[int, Outcome]:
+        """The transaction holds the only writer's lock, and `held` is what the file has: `remembered` says why."""
+        if not held.patterns or clock is None:
+            return {}
+        found = [(n, command, p) for n, command in asked.items() if (p := held.patterns.get(id(command.like)))]
+        if not found:
+            return {}
+        held.now = float(clock())
+        keys = [key for _, command, _ in found for key in command.claims]
+        known = {row[0] for row in self.execute(cursor, f"{_KEYS} ({marks(keys)})", keys)}
+        repeats = Repeats(held)
+        for (number, _, pattern), key in zip(found, keys, strict=True):
+            if key not in known:
+                known.add(key)
+                repeats.take(number, key, pattern)
+        if repeats.outcomes:
+            self._write_repeats(cursor, held, repeats)
+        return repeats.outcomes
+
+    def _write_repeats(self, cursor: _Connection, held: Loaded, repeats: Repeats) -> None:
+        touched = sorted({row[0] for row in repeats.entries})
+        self.flush(cursor, list(self.changes(held, touched)))
+        self._write_rows(cursor, INSERT_ANALYSIS, repeats.analyses)
+        self._write_rows(cursor, INSERT_LEASE, repeats.leases)
+        self._write_rows(cursor, INSERT_EVENT, repeats.entries)
+        for name in touched:
+            held.state.accounts[name].moved.clear()
+
     def remember(self, cursor: _Connection, held: Loaded) -> None:
         held.settle()
         cursor.known = held
@@ -131,16 +164,15 @@ class SqliteStore(Store):
             self.boundary(statement)
             rows.setdefault(statement, []).append(values)
         for statement, each in rows.items():
-            if len(each) == 1:
-                done = cursor.execute(statement, each[0])
-            elif statement.startswith("INSERT"):  # one statement holds up other threads less than many
-                more = f", ({marks(each[0])})" * (len(each) - 1)
-                done = cursor.execute(statement + more, [value for row in each for value in row])
-            else:
-                cursor.executemany(statement, each)
-                continue
-            if statement.startswith(INSERT_EVENT):
-                cursor.last = done.lastrowid
+            self._write_rows(cursor, statement, each)
+
+    @staticmethod
+    def _write_rows(cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if len(rows) > 1:
+            cursor.executemany(statement, rows[:-1])
+        done = cursor.execute(statement, rows[-1])
+        if statement.startswith(INSERT_EVENT):
+            cursor.last = done.lastrowid or 0
 
     @contextmanager
     def reading(self) -> Iterator[Any]:

@@ -17,6 +17,8 @@ _SET_BALANCE = (
     "WHERE dataset = ? AND owner = ? AND component = ?"
 )
 _LEASE = "WHERE dataset = ? AND lease = ? AND key = ?"
+INSERT_ANALYSIS = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_LEASE = "INSERT INTO open_lease (dataset, lease, key) VALUES (?, ?, ?)"
 INSERT_EVENT = "INSERT INTO event (chain, seq, previous, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -100,9 +102,9 @@ class Writing(Loading):
             if name in held.soonest:
                 held.soonest[name] = min(found.lease, held.soonest[name])
         if known is None:
-            yield "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
+            yield INSERT_ANALYSIS, row
             for name in sorted(found.charges) if is_open else ():
-                yield "INSERT INTO open_lease (dataset, lease, key) VALUES (?, ?, ?)", (name, found.lease, found.key)
+                yield INSERT_LEASE, (name, found.lease, found.key)
         elif row != known:
             query = "UPDATE analysis SET state = ?, lease = ?, run = ? WHERE key = ?"
             yield query, (found.state, found.lease, found.run, found.key)

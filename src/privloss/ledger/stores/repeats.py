@@ -1,0 +1,196 @@
+"""Reservations that repeat one decided before, but for the key: decided by sums, and written many rows at a time.
+
+What decides a reservation are the settings of its accounts, the time, its key and the balances. A *pattern* is kept of
+one that the rules have let in. While the settings stand (`Loaded.patterns` is emptied when they change, and goes with
+everything else that is remembered when somebody else may have written), no lease on its accounts has ended, the periods
+it counts in last and the key is new, the rules would let the next one in if and only if the sums fit: so they are all
+that is looked at. Everything else, refusals too, is left to the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from privloss.ledger import calendar
+from privloss.ledger.commands import Command, Reserve
+from privloss.ledger.filters import SOME
+from privloss.ledger.state import EVERYONE, RESERVED, Account, Charges, Event
+from privloss.ledger.stores.parts import Loaded, Outcome
+from privloss.ledger.stores.rows import QUOTED, analysis_row, canonical, chain
+
+_MOST = 1000  # patterns that are kept
+_MARGIN = 2.0  # seconds around the ends of a period that are left to the rules
+_LONG_AGO = float("-inf")
+_VARY = ("at", "key", "lease")  # of an event, in the order of its text
+
+
+class _Part(NamedTuple):
+    """What one balance is charged: top/bottom."""
+
+    account: str
+    place: tuple[str, str]
+    top: int
+    bottom: int
+    own: bool  # of the account's own budget (or that of a block): what is left of it is told
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A reservation that was let in."""
+
+    like: Command  # all that the commands have in common; kept, so that its identity stays its own
+    lease: float  # seconds
+    since: float
+    until: float
+    accounts: tuple[str, ...]
+    parts: tuple[_Part, ...]
+    own: tuple[_Part, ...]
+    charges: Charges
+    texts: tuple[str, str, str, str]  # of the event, around its time, key and lease
+    row: tuple[Any, ...]  # of the analysis, without key
+
+    def body(self, at: float, key: str, lease: float) -> str:
+        first, second, third, last = self.texts
+        return f"{first}{at!r}{second}{QUOTED(key)}{third}{lease!r}{last}"
+
+
+class _Left(Mapping[str, Mapping[str, Fraction]]):
+    """What was left of each account's own budget (of the block that has least), worked out if somebody asks."""
+
+    __slots__ = ("_accounts", "_found", "_parts")
+
+    def __init__(self, accounts: Sequence[str], parts: Sequence[_Part], found: Sequence[tuple[int, int]]) -> None:
+        self._accounts, self._parts, self._found = accounts, parts, found
+
+    def __getitem__(self, name: str) -> dict[str, Fraction]:
+        if name not in self._accounts:
+            raise KeyError(name)
+        left: dict[str, Fraction] = {}
+        for part, (size, bottom) in zip(self._parts, self._found, strict=True):
+            if part.account == name:
+                component, amount = part.place[1], Fraction(size, bottom)
+                left[component] = min(amount, left.get(component, amount))
+        return left
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._accounts)
+
+    def __len__(self) -> int:
+        return len(self._accounts)
+
+
+@dataclass
+class Repeats:
+    """Those of a group of commands that repeat others: what they lead to, and the rows to write."""
+
+    held: Loaded
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    entries: list[tuple[str, int, str, str, str]] = field(default_factory=list)
+    analyses: list[tuple[Any, ...]] = field(default_factory=list)
+    leases: list[tuple[str, float, str]] = field(default_factory=list)
+
+    def take(self, number: int, key: str, pattern: Pattern) -> None:
+        """Decide one whose key is known to be new; leave it, if it is not plainly let in."""
+        held, now = self.held, self.held.now
+        if not pattern.since <= now < pattern.until:
+            return
+        for name in pattern.accounts:  # a lease that may have ended is given back first
+            if not held.soonest.get(name, _LONG_AGO) >= now:
+                return
+        accounts, sizes, told = held.state.accounts, [], []
+        for part in pattern.parts:
+            balance = accounts[part.account].balances[part.place]
+            size = balance.of(part.top, part.bottom)
+            left = balance.left()
+            if left is not None:
+                if left < size:
+                    return
+                if part.own:
+                    told.append((left - size, balance.bottom))
+            sizes.append((balance, size))
+        for (balance, size), part in zip(sizes, pattern.parts, strict=True):
+            balance.hold(size)
+            accounts[part.account].moved.add(part.place)
+        self._note(key, pattern)
+        rest = _Left(pattern.accounts, pattern.own, told)
+        self.outcomes[number] = Outcome(None, RESERVED, pattern.charges, rest)
+
+    def _note(self, key: str, pattern: Pattern) -> None:
+        held, now = self.held, self.held.now
+        lease = now + pattern.lease
+        body = pattern.body(now, key, lease)
+        request, analyst, state, charges, on, run = pattern.row
+        self.analyses.append((key, request, analyst, state, lease, charges, on, run))
+        for name in pattern.accounts:
+            seq, previous = held.ends[name]
+            link = chain(previous, body)
+            held.ends[name] = (seq + 1, link)
+            self.entries.append((name, seq + 1, previous, body, link))
+            self.leases.append((name, lease, key))
+            if lease < held.soonest[name]:
+                held.soonest[name] = lease
+
+
+def learn(held: Loaded, commands: Iterable[Command], events: Sequence[Event]) -> None:
+    """Keep patterns of the reservations among commands that were let in."""
+    new = {id(each.like): each for each in commands if isinstance(each, Reserve) and each.like is not None}
+    if not new.keys() - held.patterns.keys():
+        return
+    reserved = {event["key"]: event for event in events if event["kind"] == "reserved"}
+    for mark, command in new.items():
+        event = reserved.get(command.key)
+        made = None if event is None else _pattern(command, event, held)
+        if made is not None:
+            if len(held.patterns) >= _MOST:
+                held.patterns.clear()
+            held.patterns[mark] = made
+
+
+def _pattern(command: Reserve, event: Event, held: Loaded) -> Pattern | None:
+    """None where more than sums decides: an account where some order is enough."""
+    assert command.like is not None
+    accounts = [held.state.accounts[name] for name in event["accounts"]]
+    parts = tuple(part for account in accounts for part in _parts(account, event["on"][account.name], command))
+    if any(not _sums_decide(account, event["on"][account.name]) for account in accounts):
+        return None
+    ends = [calendar.around(account.every, held.now) for account in accounts if account.every is not None]
+    since, until = max((e[0] for e in ends), default=_LONG_AGO), min((e[1] for e in ends), default=float("inf"))
+    row = analysis_row(held.state.analyses[command.key])
+    found = Pattern(
+        command.like, command.lease, since + _MARGIN, until - _MARGIN, tuple(event["accounts"]),
+        parts, tuple(part for part in parts if part.own), command.charges, _cut(event), (*row[1:4], *row[5:]),
+    )  # fmt: skip
+    return found if found.body(event["at"], command.key, event["lease"]) == canonical(event) else None
+
+
+def _parts(account: Account, owners: Sequence[str], command: Reserve) -> list[_Part]:
+    name, found = account.name, []
+    for owner in owners:
+        own = owner == EVERYONE or owner[0] == "#"
+        for part, amount in command.charges[name].items():
+            counted = own and account.filter is not None and part in account.filter.caps
+            found.append(_Part(name, (owner, part), amount.numerator, amount.denominator, counted))
+    return found
+
+
+def _sums_decide(account: Account, owners: Sequence[str]) -> bool:
+    """Whether the caps of its balances are all that these owners' budgets ask."""
+    budgets = [account.budget_of(owner) for owner in owners]
+    return all(budget is None or budget.rule != SOME for budget in budgets)
+
+
+def _cut(event: Event) -> tuple[str, str, str, str]:
+    """The canonical text of an event around what varies."""
+    texts, between = ["{"], ""
+    for name in sorted(event):
+        texts[-1] += f"{between}{QUOTED(name)}:"
+        between = ","
+        if name in _VARY:
+            texts.append("")
+        else:
+            texts[-1] += canonical(event[name])
+    first, second, third, last = texts
+    return first, second, third, last + "}"
