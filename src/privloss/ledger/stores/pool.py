@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 _POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
@@ -22,19 +21,15 @@ class Pool:
         self._lent: list[list[Any]] = []  # of parents: kept, because closing them would end the parent's sessions
         _POOLS.add(self)
 
-    @contextmanager
-    def taken(self) -> Iterator[Any]:
+    def taken(self) -> _Taken:
         """A connection nobody else uses; one that failed is thrown away."""
-        found = self._next()
-        try:
-            yield found
-        except BaseException:
-            found.close()
-            raise
-        with self._lock:
-            self._idle.append(found)
+        return _Taken(self)
 
-    def _next(self) -> Any:
+    def give_back(self, connection: Any) -> None:
+        with self._lock:
+            self._idle.append(connection)
+
+    def next(self) -> Any:
         while True:
             with self._lock:
                 found = self._idle.pop() if self._idle else None
@@ -55,6 +50,25 @@ class Pool:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+
+class _Taken:
+    """A connection for the time of a `with`; a class of its own because it is entered for every command."""
+
+    __slots__ = ("_connection", "_pool")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Any:
+        self._connection = self._pool.next()
+        return self._connection
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._pool.give_back(self._connection)
+        else:
+            self._connection.close()
 
 
 def _after_fork() -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from privloss.ledger import calendar
 from privloss.ledger.commands import Command, Reserve
 from privloss.ledger.filters import SOME
-from privloss.ledger.state import EVERYONE, RESERVED, Account, Charges, Event
+from privloss.ledger.state import EVERYONE, RESERVED, Account, Balance, Charges, Event
 from privloss.ledger.stores.parts import Loaded, Outcome
 from privloss.ledger.stores.rows import QUOTED, analysis_row, canonical, chain
 
@@ -88,6 +88,7 @@ class Repeats:
 
     held: Loaded
     outcomes: dict[int, Outcome] = field(default_factory=dict)
+    balances: dict[tuple[str, str, str], Balance] = field(default_factory=dict)  # that have changed
     entries: list[tuple[str, int, str, str, str]] = field(default_factory=list)
     analyses: list[tuple[Any, ...]] = field(default_factory=list)
     leases: list[tuple[str, float, str]] = field(default_factory=list)
@@ -113,7 +114,7 @@ class Repeats:
             sizes.append((balance, size))
         for (balance, size), part in zip(sizes, pattern.parts, strict=True):
             balance.hold(size)
-            accounts[part.account].moved.add(part.place)
+            self.balances[(part.account, *part.place)] = balance
         self._note(key, pattern)
         rest = _Left(pattern.accounts, pattern.own, told)
         self.outcomes[number] = Outcome(None, RESERVED, pattern.charges, rest)

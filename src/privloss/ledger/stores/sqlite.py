@@ -18,7 +18,7 @@ from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.repeats import Repeats
 from privloss.ledger.stores.rows import marks
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
-from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE
+from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE, SET_BALANCE, SET_END
 
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
@@ -124,13 +124,13 @@ class SqliteStore(Store):
         return repeats.outcomes
 
     def _write_repeats(self, cursor: _Connection, held: Loaded, repeats: Repeats) -> None:
-        touched = sorted({row[0] for row in repeats.entries})
-        self.flush(cursor, list(self.changes(held, touched)))
+        ends = [(*held.ends[name], name) for name in {row[0] for row in repeats.entries}]
+        balances = [(*balance.row(place[2]), *place) for place, balance in repeats.balances.items()]
+        self._write_rows(cursor, SET_END, ends)
+        self._write_rows(cursor, SET_BALANCE, balances)
         self._write_rows(cursor, INSERT_ANALYSIS, repeats.analyses)
         self._write_rows(cursor, INSERT_LEASE, repeats.leases)
         self._write_rows(cursor, INSERT_EVENT, repeats.entries)
-        for name in touched:
-            held.state.accounts[name].moved.clear()
 
     def remember(self, cursor: _Connection, held: Loaded) -> None:
         held.settle()
@@ -138,7 +138,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        with _said(self.path), self.pool.taken() as connection:
+        with _Said(self.path), self.pool.taken() as connection:
             self.boundary("BEGIN")
             connection.execute(_BEGIN)
             connection.lent, connection.known, connection.last = connection.known, None, 0
@@ -161,13 +161,12 @@ class SqliteStore(Store):
         """Rows of one statement together."""
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for statement, values in changes:
-            self.boundary(statement)
             rows.setdefault(statement, []).append(values)
         for statement, each in rows.items():
             self._write_rows(cursor, statement, each)
 
-    @staticmethod
-    def _write_rows(cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _write_rows(self, cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self.boundary(statement)
         if len(rows) > 1:
             cursor.executemany(statement, rows[:-1])
         done = cursor.execute(statement, rows[-1])
@@ -176,7 +175,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
-        with _said(self.path), self.pool.taken() as connection:
+        with _Said(self.path), self.pool.taken() as connection:
             connection.execute("BEGIN")
             try:
                 yield connection
@@ -219,26 +218,33 @@ class SqliteStore(Store):
         self.mark.close()
 
 
-@contextmanager
-def _said(path: Path) -> Iterator[None]:
-    """SQLite's errors in one sentence."""
-    try:
-        yield
-    except sqlite3.IntegrityError as problem:
-        raise LedgerError(
-            f"db = {str(path)!r}: the database refused the change ({problem}); nothing was written."
-        ) from None
-    except sqlite3.OperationalError as problem:
-        text = str(problem)
-        advice = {
-            "readonly": "the file cannot be written; check its permissions",
-            "disk is full": "the disk is full; free space and try again",
-            "locked": "another process holds the ledger; try again",
-            "unable to open": "the file cannot be opened; check path and permissions",
-        }
-        said = next((say for part, say in advice.items() if part in text), "SQLite reports a problem")
-        raise LedgerError(f"db = {str(path)!r}: {said} ({text}); nothing was written.") from None
-    except sqlite3.DatabaseError as problem:
-        raise LedgerError(
-            f"db = {str(path)!r}: the file is damaged or no ledger ({problem}); restore a backup."
-        ) from None
+class _Said:
+    """SQLite's errors in one sentence; a class of its own because it is entered for every command."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        text = _sentence(problem) if isinstance(problem, sqlite3.DatabaseError) else ""
+        if text:
+            raise LedgerError(f"db = {str(self._path)!r}: {text}.") from None
+
+
+def _sentence(problem: sqlite3.DatabaseError) -> str:
+    if isinstance(problem, sqlite3.IntegrityError):
+        return f"the database refused the change ({problem}); nothing was written"
+    if not isinstance(problem, sqlite3.OperationalError):
+        return f"the file is damaged or no ledger ({problem}); restore a backup"
+    text = str(problem)
+    advice = {
+        "readonly": "the file cannot be written; check its permissions",
+        "disk is full": "the disk is full; free space and try again",
+        "locked": "another process holds the ledger; try again",
+        "unable to open": "the file cannot be opened; check path and permissions",
+    }
+    said = next((say for part, say in advice.items() if part in text), "SQLite reports a problem")
+    return f"{said} ({text}); nothing was written"

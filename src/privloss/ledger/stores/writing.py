@@ -12,10 +12,11 @@ from privloss.ledger.stores.rows import GENESIS, account_row, analysis_row, bala
 
 _PAGE = 200  # events in one statement
 Change = tuple[str, tuple[Any, ...]]  # a statement and its values
-_SET_BALANCE = (
+SET_BALANCE = (
     "UPDATE balance SET cap = ?, committed = ?, reserved = ?, total_units = ?, cap_units = ? "
     "WHERE dataset = ? AND owner = ? AND component = ?"
 )
+SET_END = "UPDATE dataset SET seq = ?, head = ? WHERE name = ?"
 _LEASE = "WHERE dataset = ? AND lease = ? AND key = ?"
 INSERT_ANALYSIS = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_LEASE = "INSERT INTO open_lease (dataset, lease, key) VALUES (?, ?, ?)"
@@ -70,7 +71,7 @@ class Writing(Loading):
         end, known = held.ends.get(name, (0, GENESIS)), name in held.accounts
         account = held.state.accounts.get(name)
         if account is None or (known and not account.changed):
-            return "UPDATE dataset SET seq = ?, head = ? WHERE name = ?", (*end, name)
+            return SET_END, (*end, name)
         row = account_row(account)
         if not known:
             held.accounts.add(name)
@@ -90,7 +91,7 @@ class Writing(Loading):
                     held.balances.discard(place)
                     yield "DELETE FROM balance WHERE dataset = ? AND owner = ? AND component = ?", place
             elif place in held.balances:
-                yield _SET_BALANCE, (*balance_row(place, balance)[3:], *place)
+                yield SET_BALANCE, (*balance.row(component), *place)
             else:
                 held.balances.add(place)
                 yield "INSERT INTO balance VALUES (?, ?, ?, ?, ?, ?, ?, ?)", balance_row(place, balance)
