@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.ledger.mutants.base import Mutant
 
 _SQLITE, _POSTGRES = "stores/migrations/sqlite/0003.sql", "stores/migrations/postgres/0003.sql"
+_REPEATS = "stores/repeats.py"
 _CAP = ",\n  CHECK (total_units <= cap_units)"
 _APPEND = "UPDATE OR DELETE OR TRUNCATE"
 _DECIDED = "outcomes = self._inner.run_all([command for command, _, _ in group], group[0][1])\n"
@@ -124,8 +125,8 @@ STORES = (
     Mutant(
         "stores: leases are never given back",
         "stores/base.py",
-        "if not held.late or left == 0:",
-        "if True:",
+        "if held.late and wait:",
+        "if False:",
         "over_several_datasets",
     ),
     Mutant(
@@ -159,8 +160,8 @@ STORES = (
     Mutant(
         "stores: totals padded behind the sign",
         "state.py",
-        ".zfill(_DIGITS), cap  #",
-        '.rjust(_DIGITS, "0"), cap  #',
+        ".zfill(_DIGITS)  #",
+        '.rjust(_DIGITS, "0")  #',
         "sort_like_numbers",
     ),
     Mutant(
@@ -208,10 +209,67 @@ STORES = (
     Mutant(
         "postgresql: refused by what was remembered",
         "stores/postgres.py",
-        "if new_keys and (len(events) < len(commands) or any(outcome.refused for outcome in outcomes)):",
+        "if new_keys and not all_taken(commands, events, outcomes):",
         "if False:",
         "same_key_again_when_the_budget_is_full",
     ),
+    Mutant("repeats: sums not looked at", _REPEATS, "if left < size:", "if False:", "end_of_a_budget"),
+    Mutant("repeats: one unit too much", _REPEATS, "if left < size:", "if left + 1 < size:", "end_of_a_budget"),
+    Mutant("repeats: known keys", "stores/sqlite.py", "if key not in known:", "if True:", "twice_in_a_group"),
+    Mutant("repeats: after a freeze", "stores/parts.py", "self.patterns.clear()", "pass", "settings_changed"),
+    Mutant(
+        "repeats: beyond the end of a period",
+        _REPEATS,
+        "if not pattern.since <= now < pattern.until:",
+        "if False:",
+        "what_the_rules_would_say",
+    ),
+    Mutant(
+        "repeats: before the beginning of a period",
+        _REPEATS,
+        "if not pattern.since <= now < pattern.until:",
+        "if not now < pattern.until:",
+        "what_the_rules_would_say",
+    ),
+    Mutant(
+        "repeats: leases that have ended",
+        _REPEATS,
+        "if not held.soonest.get(name, _LONG_AGO) >= now:",
+        "if False:",
+        "what_the_rules_would_say",
+    ),
+    Mutant(
+        "repeats: their own leases",
+        _REPEATS,
+        "if lease < held.soonest[name]:",
+        "if False:",
+        "what_the_rules_would_say",
+    ),
+    Mutant(
+        "repeats: budgets at some order", _REPEATS, "budget.rule != SOME", "True", "budgets_at_some_order_are_asked"
+    ),
+    Mutant(
+        "repeats: what is left of a block", _REPEATS, "= min(amount, ", "= max(amount, ", "what_the_rules_would_say"
+    ),
+    Mutant(
+        "repeats: done again after waiting",
+        "stores/base.py",
+        "if number not in answers}\n                answers |=",
+        "}\n                answers |=",
+        "leases_that_end_beside",
+    ),
+    Mutant(
+        "balances: what was committed is not widened", "state.py", "self._committed *= factor", "pass", "sum_of_frac"
+    ),
+    Mutant("balances: a cap is not widened", "state.py", "self._cap * factor", "self._cap", "sum_of_fractions"),
+    Mutant(
+        "balances: units rounded down",
+        "state.py",
+        "total = -((-(self._committed + self._reserved) << bits) //",
+        "total = (((self._committed + self._reserved) << bits) //",
+        "sum_of_fractions",
+    ),
+    Mutant("requests: True is a lease", "ledger.py", "type(lease) is float and ", "", "what_is_not_a_repeat"),
     Mutant("group commit: answers before the commit", "stores/grouped.py", _DECIDED, _EARLY, "after_its_commit"),
     Mutant(
         "group commit: after a fork",
