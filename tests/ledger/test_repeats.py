@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import threading
@@ -295,6 +296,23 @@ def test_settings_changed_in_the_same_group(tmp_path: Path) -> None:
     assert first[0].refused is None
     second = store.run_all([like.under("b"), Freeze("d", False), like.under("c")], clock)
     assert [outcome.refused is None for outcome in second] == [False, True, True]
+    assert ledger.verify().clean
+
+
+def test_a_repeat_counts_in_the_period_in_which_it_is_made(tmp_path: Path) -> None:
+    """After the turn of the year, and before it when the clock goes back."""
+    ledger, store, clock = _simple(tmp_path)
+    ledger.add_dataset("p", adjacency="add-remove")
+    ledger.set_budget("p", currency="pure", cap="1")
+    ledger.set_budget("p", currency="pure", cap="0.5", every="year")
+    numbers = itertools.count()
+    for step in (-1000.0, 1000.0, -500.0):
+        clock.now = NEW_YEAR + step
+        for _ in range(4):
+            ledger.reserve("p", cost="0.01", key=f"p {next(numbers)}", lease=1e6)
+    spent = ledger.status("p")["period"]["spent"]
+    assert {year: found["reserved"] for year, found in spent.items()} == {"2026": "0.08", "2027": "0.04"}
+    assert store.taken >= 6
     assert ledger.verify().clean
 
 

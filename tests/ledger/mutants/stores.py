@@ -222,14 +222,14 @@ STORES = (
         _REPEATS,
         "if not pattern.since <= now < pattern.until:",
         "if False:",
-        "what_the_rules_would_say",
+        "counts_in_the_period",
     ),
     Mutant(
         "repeats: before the beginning of a period",
         _REPEATS,
         "if not pattern.since <= now < pattern.until:",
         "if not now < pattern.until:",
-        "what_the_rules_would_say",
+        "counts_in_the_period",
     ),
     Mutant(
         "repeats: leases that have ended",

@@ -138,9 +138,7 @@ class Repeats:
 def learn(held: Loaded, commands: Iterable[Command], events: Sequence[Event]) -> None:
     """Keep patterns of the reservations among commands that were let in."""
     new = {id(each.like): each for each in commands if isinstance(each, Reserve) and each.like is not None}
-    if not new.keys() - held.patterns.keys():
-        return
-    reserved = {event["key"]: event for event in events if event["kind"] == "reserved"}
+    reserved = {event["key"]: event for event in events if event["kind"] == "reserved"} if new else {}
     for mark, command in new.items():
         event = reserved.get(command.key)
         made = None if event is None else _pattern(command, event, held)

@@ -126,11 +126,15 @@ class SqliteStore(Store):
     def _write_repeats(self, cursor: _Connection, held: Loaded, repeats: Repeats) -> None:
         ends = [(*held.ends[name], name) for name in {row[0] for row in repeats.entries}]
         balances = [(*balance.row(place[2]), *place) for place, balance in repeats.balances.items()]
-        self._write_rows(cursor, SET_END, ends)
-        self._write_rows(cursor, SET_BALANCE, balances)
-        self._write_rows(cursor, INSERT_ANALYSIS, repeats.analyses)
-        self._write_rows(cursor, INSERT_LEASE, repeats.leases)
-        self._write_rows(cursor, INSERT_EVENT, repeats.entries)
+        for statement, rows in (
+            (SET_END, ends),
+            (SET_BALANCE, balances),
+            (INSERT_ANALYSIS, repeats.analyses),
+            (INSERT_LEASE, repeats.leases),
+            (INSERT_EVENT, repeats.entries),
+        ):
+            self.boundary(statement)
+            self._write_rows(cursor, statement, rows)
 
     def remember(self, cursor: _Connection, held: Loaded) -> None:
         held.settle()
@@ -161,12 +165,13 @@ class SqliteStore(Store):
         """Rows of one statement together."""
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for statement, values in changes:
+            self.boundary(statement)
             rows.setdefault(statement, []).append(values)
         for statement, each in rows.items():
             self._write_rows(cursor, statement, each)
 
-    def _write_rows(self, cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        self.boundary(statement)
+    @staticmethod
+    def _write_rows(cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if len(rows) > 1:
             cursor.executemany(statement, rows[:-1])
         done = cursor.execute(statement, rows[-1])
