@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privloss.ledger.stores.postgres as postgres
+from privloss.ledger import maintenance
 from privloss.ledger.ledger import Ledger, RefusedError
 from privloss.ledger.state import Analysis, charges_to_json
 from privloss.ledger.stores.rows import analysis_row, canonical
@@ -110,6 +111,24 @@ def test_another_history_of_equal_length(server: Server) -> None:
         last = list(ledger.store.entries(cursor))[-1]
     assert last.previous == "f" * 64
     ledger.close()
+
+
+def test_a_ledger_that_was_restored(server: Server, tmp_path: Path) -> None:
+    """Its chains may end where they were remembered to, but it is frozen."""
+    import psycopg
+
+    place, backup = server.fresh(f"remembered{os.getpid()}"), str(tmp_path / "backup")
+    ledger = made(Ledger.create(place))
+    for number in range(2):
+        ledger.reserve("d", cost="0.1", key=f"k{number}")
+    maintenance.backup(ledger, backup)
+    with psycopg.connect(place, autocommit=True) as raw:
+        raw.execute("DROP SCHEMA public CASCADE")
+        raw.execute("CREATE SCHEMA public")
+    maintenance.restore(backup, Ledger.create(place))
+    with pytest.raises(RefusedError, match="frozen"):
+        ledger.reserve("d", cost="0.1", key="k2")
+    assert ledger.verify().clean
 
 
 def test_a_clock_that_has_jumped(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

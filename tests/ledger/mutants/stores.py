@@ -111,8 +111,8 @@ STORES = (
     Mutant(
         "postgresql: a chain that has grown is overwritten",
         "stores/postgres.py",
-        " AND seq = ? AND head = ?{near} RETURNING 1",
-        " AND seq >= ? AND ? <> ''{near} RETURNING 1",
+        " AND seq = ? AND head = ? AND frozen",
+        " AND seq >= ? AND ? <> '' AND frozen",
         "sees_what_the_first_wrote",
     ),
     Mutant(
@@ -195,9 +195,16 @@ STORES = (
     Mutant(
         "postgresql: remembers beyond the end of the chain",
         "stores/postgres.py",
-        "AND seq = ? AND head = ?{near}",
-        "AND seq = ? AND ? <> ''{near}",
+        "AND seq = ? AND head = ? AND frozen",
+        "AND seq = ? AND ? <> '' AND frozen",
         "another_history_of_equal_length",
+    ),
+    Mutant(
+        "postgresql: not frozen by what was remembered",
+        "stores/postgres.py",
+        "AND frozen = ?{near}",
+        "AND ? >= 0{near}",
+        "a_ledger_that_was_restored",
     ),
     Mutant(
         "postgresql: a clock that has jumped",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import select
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -55,7 +55,7 @@ class _Cursor:
 def _guarded(statements: tuple[str, ...], timed: bool) -> str:
     first, *others = statements
     near = f" AND abs({_NOW} - ?) < {_NEAR}" if timed else ""
-    parts = [f"held AS ({first} AND seq = ? AND head = ?{near} RETURNING 1)"]
+    parts = [f"held AS ({first} AND seq = ? AND head = ? AND frozen = ?{near} RETURNING 1)"]
     parts += [f"w{i} AS ({statement})" for i, statement in enumerate(others)]
     return _percent(f"WITH {', '.join(parts)} SELECT 1 / count(*) FROM held")
 
@@ -134,7 +134,8 @@ class PostgresStore(Store):
         guessed: bool = False,
     ) -> list[Outcome] | None:
         """Commands on one dataset without holding it: read, decide, and write in one statement that takes effect only
-        if the dataset's chain still ends where it did. None where that is not the way: leases have ended, or several
+        if the dataset's chain still ends where it did (and it is as frozen: a restored one may have the same chain, and
+        lets nothing in). None where that is not the way: leases have ended, or several
         datasets are concerned. Whatever was read at different moments, the chain has grown in between."""
         names = {name for command in commands for name in command.accounts}
         if len(names) != 1 or any(command.moves for command in commands):
@@ -145,7 +146,8 @@ class PostgresStore(Store):
             ahead = held.now - time.monotonic()
             if held.late or not held.accounts:
                 return None
-            before = dict(held.ends)
+            (name,) = names
+            before = *held.ends[name], int(held.state.accounts[name].frozen)
             outcomes, events = self.decided(held, commands)
             if new_keys and not all_taken(commands, events, outcomes):
                 return None
@@ -154,9 +156,9 @@ class PostgresStore(Store):
                 return None
             self.boundary("done")
         if not done:
-            raise Conflict(f"db = {self.shown!r}: another client has changed {next(iter(names))!r} first.")
+            raise Conflict(f"db = {self.shown!r}: another client has changed {name!r} first.")
         held.settle()
-        self._remember(next(iter(names)), held, ahead)
+        self._remember(name, held, ahead)
         return outcomes
 
     def _remember(self, name: str, held: Loaded, ahead: float) -> None:
@@ -169,7 +171,7 @@ class PostgresStore(Store):
         connection: Any,
         held: Loaded,
         events: Sequence[Any],
-        before: Mapping[str, tuple[int, str]],
+        before: tuple[int, str, int],
         now: float | None,
         sent: list[bool],
     ) -> bool | None:
@@ -187,15 +189,15 @@ class PostgresStore(Store):
         return self._written(connection, changes, before, now)
 
     def _written(
-        self, connection: Any, changes: Sequence[Change], before: Mapping[str, tuple[int, str]], now: float | None
+        self, connection: Any, changes: Sequence[Change], before: tuple[int, str, int], now: float | None
     ) -> bool:
-        """All changes in one statement, which fails (and so changes nothing) unless the chain ends as it did, the keys
-        are new, and the server's time is about `now`."""
-        (end,), moment = before.values(), () if now is None else (now,)
+        """All changes in one statement, which fails (and so changes nothing) unless the dataset is as it was `before`,
+        the keys are new, and the server's time is about `now`."""
+        moment = () if now is None else (now,)
         query = _guarded(tuple(statement for statement, _ in changes), now is not None)
         first, *others = (values for _, values in changes)
         try:
-            connection.execute(query, [*first, *end, *moment, *(value for each in others for value in each)])
+            connection.execute(query, [*first, *before, *moment, *(value for each in others for value in each)])
         except (self._driver.errors.DivisionByZero, self._driver.errors.UniqueViolation):
             return False
         return True
