@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -23,7 +24,9 @@ from privloss.ledger.requests import Request
 from privloss.ledger.state import STARTED, Balance
 from privloss.ledger.stores.grouped import GroupedStore
 from privloss.ledger.stores.parts import Outcome
+from privloss.ledger.stores.postgres import PostgresStore
 from privloss.ledger.stores.sqlite import SqliteStore
+from tests.ledger.postgres import Server
 from tests.ledger.test_faults import Crash
 
 NEW_YEAR = 1_798_761_600.0  # 2027-01-01, UTC
@@ -65,6 +68,27 @@ class Asking(SqliteStore):
 
     def repeated(self, *given: Any) -> dict[int, Outcome]:
         return {}
+
+
+class AtOnce(PostgresStore):
+    """Counts what was written by what was remembered."""
+
+    taken = 0
+
+    def _at_once(self, *given: Any) -> list[Outcome] | None:
+        found = super()._at_once(*given)
+        self.taken += found is not None
+        return found
+
+
+class Holding(PostgresStore):
+    """Holds and reads every time."""
+
+    def _at_once(self, *given: Any) -> list[Outcome] | None:
+        return None
+
+    def _free(self, *given: Any, **more: Any) -> list[Outcome] | None:
+        return None
 
 
 def _made(store: SqliteStore, clock: Clock) -> Ledger:
@@ -133,37 +157,44 @@ def _do(ledger: Ledger, other: Ledger, clock: Clock, what: str, given: Any) -> A
     return _said(lambda: (other if what == "other" else ledger).reserve(**given))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_what_is_not_asked_is_what_the_rules_would_say(tmp_path: Path, seed: int) -> None:
-    """The same random steps with and without: answers, events, hashes and tables are the same."""
-    worlds = []
-    for name, kind in (("a", Counted), ("b", Asking)):
+def _compared(pairs: list[tuple[Any, Any]], seed: int, many: int, at_least: int) -> None:
+    """The same random steps in two worlds, by two clients each."""
+    worlds: list[tuple[Ledger, Ledger, Clock]] = []
+    for first, second in pairs:
         clock = Clock()
-        ledger = _made(kind(tmp_path / name, create=True), clock)
-        worlds.append((ledger, Ledger(store=kind(tmp_path / name), clock=clock, actor="tester"), clock))
-    for what, said in _steps(seed, 260):
-        first, second = (_do(*world, what, said) for world in worlds)
-        assert first == second, (what, said)
-    histories = [list(ledger.export()) for ledger, _, _ in worlds]
-    assert histories[0] == histories[1]
+        worlds.append((_made(first, clock), Ledger(store=second, clock=clock, actor="tester"), clock))
+    for what, said in _steps(seed, many):
+        one, two = (_do(*world, what, said) for world in worlds)
+        assert one == two, (what, said)
+    histories, tables = [], []
     for ledger, _, _ in worlds:
         audit = ledger.verify()
         assert audit.clean, audit.problems
-    stores: list[Any] = [ledger.store for ledger, _, _ in worlds]
-    tables = []
-    for store in stores:
-        with store.reading() as cursor:
-            tables.append(
-                [
-                    sorted(cursor.execute(f"SELECT * FROM {name}"))
-                    for name in ("dataset", "balance", "analysis", "open_lease")
-                ]
-            )
+        histories.append(list(ledger.export()))
+        with ledger.store.reading() as cursor:
+            names = ("dataset", "balance", "analysis", "open_lease")
+            tables.append([sorted(map(str, cursor.execute(f"SELECT * FROM {name}").fetchall())) for name in names])
+    assert histories[0] == histories[1]
     assert tables[0] == tables[1]
-    assert stores[0].taken > 30
-    for ledger, other, _ in worlds:
-        ledger.close()
-        other.close()
+    assert pairs[0][0].taken > at_least
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_not_asked_is_what_the_rules_would_say(tmp_path: Path, seed: int) -> None:
+    """The same random steps with and without: answers, events, hashes and tables are the same."""
+    pairs = [
+        (kind(tmp_path / kind.__name__, create=True), kind(tmp_path / kind.__name__)) for kind in (Counted, Asking)
+    ]
+    _compared(pairs, seed, 260, 30)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_remembered_is_what_the_server_has(server: Server, seed: int) -> None:
+    pairs = []
+    for kind in (AtOnce, Holding):
+        place = server.fresh(f"compared{os.getpid()}{kind.__name__.lower()}")
+        pairs.append((kind(place, create=True), kind(place)))
+    _compared(pairs, seed, 160, 20)
 
 
 def _simple(tmp_path: Path, cap: str = "1") -> tuple[Ledger, Counted, Clock]:
