@@ -161,7 +161,7 @@ def _ask(ledger: Ledger, key: str, move: str, asked: Work, token: str) -> Reserv
     if move != "reserve":
         return ledger.commit(key) if move == "commit" else ledger.void(key)
     return ledger.reserve(
-        asked.datasets,
+        asked.datasets if len(asked.datasets) > 1 else asked.datasets[0],
         key=key,
         cost=asked.cost,
         cost_delta=asked.cost_delta,

@@ -347,6 +347,23 @@ def test_a_repeat_counts_in_the_period_in_which_it_is_made(tmp_path: Path) -> No
     assert ledger.verify().clean
 
 
+def test_the_lease_of_a_repeat_ends(tmp_path: Path) -> None:
+    """A short one after long ones is given back when it ends, not when they do."""
+    ledger, store, clock = _simple(tmp_path)
+    for number in range(2):
+        ledger.reserve("d", cost="0.02", key=f"short {number}", lease=5.0)
+        ledger.void(f"short {number}")
+    clock.now += 10  # what is remembered of the next end is asked again
+    ledger.reserve("d", cost="0.01", key="long")
+    taken = store.taken
+    ledger.reserve("d", cost="0.02", key="short", lease=5.0)
+    assert store.taken == taken + 1
+    clock.now += 10
+    ledger.reserve("d", cost="0.01", key="longer")
+    assert ledger.status("d")["reserved"] == "0.05"
+    assert [event["key"] for event in ledger.history("d", kind="voided", last=1)] == ["short"]
+
+
 def test_leases_that_end_beside_repeats(tmp_path: Path) -> None:
     """A group in which one command must wait for leases: those that were done are not done again."""
     ledger, store, clock = _simple(tmp_path)

@@ -230,7 +230,9 @@ class Ledger:
             if not _seen_before(outcome):
                 break
             self._known, self._asked = {}, {}
-        if plain and outcome.refused is None and len(self._asked) < _MOST_ASKED:
+        if plain and outcome.refused is None:
+            if len(self._asked) >= _MOST_ASKED:
+                self._asked = {}
             self._asked[(*asked, reason)] = command
         return Reservation.of(name, accepted(outcome))
 

@@ -250,20 +250,13 @@ STORES = (
         _REPEATS,
         "if lease < held.soonest[name]:",
         "if False:",
-        "what_the_rules_would_say",
+        "the_lease_of_a_repeat_ends",
     ),
     Mutant(
         "repeats: budgets at some order", _REPEATS, "budget.rule != SOME", "True", "budgets_at_some_order_are_asked"
     ),
     Mutant(
         "repeats: what is left of a block", _REPEATS, "= min(amount, ", "= max(amount, ", "what_the_rules_would_say"
-    ),
-    Mutant(
-        "repeats: done again after waiting",
-        "stores/base.py",
-        "if number not in answers}\n                answers |=",
-        "}\n                answers |=",
-        "leases_that_end_beside",
     ),
     Mutant(
         "balances: what was committed is not widened", "state.py", "self._committed *= factor", "pass", "sum_of_frac"
