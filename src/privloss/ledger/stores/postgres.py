@@ -17,6 +17,7 @@ from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
 from privloss.ledger.stores.base import Change, Clock, LedgerError, Loaded, LostReply, Outcome, Store
 from privloss.ledger.stores.pool import Pool
+from privloss.ledger.stores.repeats import Repeats, learn
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
 
 _HOLD = " FOR UPDATE"
@@ -123,7 +124,32 @@ class PostgresStore(Store):
             return None
         known, ahead = seen
         now = clock or (lambda: time.monotonic() + ahead)
+        pattern = known.patterns.get(id(commands[0].like)) if len(commands) == 1 else None
+        if pattern is not None:
+            known.now = float(now())
+            repeats = Repeats(known)
+            (name,), (key,) = names, commands[0].claims
+            before = self._before(known, name)
+            repeats.take(0, key, pattern)  # changes nothing where it is not let in
+            if repeats.outcomes:
+                self._repeat(name, repeats, before, known.now if clock is None else None)
+                self._remember(name, known, ahead)
+                return [repeats.outcomes[0]]
         return self._free(commands, now, known, new_keys=True, guessed=clock is None)
+
+    def _repeat(self, name: str, repeats: Repeats, before: tuple[int, str, int], now: float | None) -> None:
+        changes = [(statement, row) for statement, rows in repeats.rows() for row in rows]
+        with self._committing() as sent, self._said(), self.pool.taken() as connection:
+            self.boundary("BEGIN")
+            done = self._written(connection, changes, before, now, sent)
+            self.boundary("done")
+        if not done:
+            raise Conflict(f"db = {self.shown!r}: another client has changed {name!r} first.")
+
+    @staticmethod
+    def _before(held: Loaded, name: str) -> tuple[int, str, int]:
+        """What must still be so when it is written: the end of its chain, and whether it is frozen."""
+        return *held.ends[name], int(held.state.accounts[name].frozen)
 
     def _free(
         self,
@@ -147,7 +173,7 @@ class PostgresStore(Store):
             if held.late or not held.accounts:
                 return None
             (name,) = names
-            before = *held.ends[name], int(held.state.accounts[name].frozen)
+            before = self._before(held, name)
             outcomes, events = self.decided(held, commands)
             if new_keys and not all_taken(commands, events, outcomes):
                 return None
@@ -157,6 +183,7 @@ class PostgresStore(Store):
             self.boundary("done")
         if not done:
             raise Conflict(f"db = {self.shown!r}: another client has changed {name!r} first.")
+        learn(held, commands, events)
         held.settle()
         self._remember(name, held, ahead)
         return outcomes
@@ -181,18 +208,22 @@ class PostgresStore(Store):
         changes, inserts = self.linked_changes(held, events)
         if len(inserts) > 1:
             return None
-        changes += inserts
+        return self._written(connection, [*changes, *inserts], before, now, sent)
+
+    def _written(
+        self,
+        connection: Any,
+        changes: Sequence[Change],
+        before: tuple[int, str, int],
+        now: float | None,
+        sent: list[bool],
+    ) -> bool:
+        """All changes in one statement, which fails (and so changes nothing) unless the dataset is as it was `before`,
+        the keys are new, and the server's time is about `now`."""
         for statement, _ in changes:
             self.boundary(statement)
         self.boundary("COMMIT")
         sent.append(True)
-        return self._written(connection, changes, before, now)
-
-    def _written(
-        self, connection: Any, changes: Sequence[Change], before: tuple[int, str, int], now: float | None
-    ) -> bool:
-        """All changes in one statement, which fails (and so changes nothing) unless the dataset is as it was `before`,
-        the keys are new, and the server's time is about `now`."""
         moment = () if now is None else (now,)
         query = _guarded(tuple(statement for statement, _ in changes), now is not None)
         first, *others = (values for _, values in changes)

@@ -20,6 +20,7 @@ from privloss.ledger.filters import SOME
 from privloss.ledger.state import EVERYONE, RESERVED, Account, Balance, Charges, Event
 from privloss.ledger.stores.parts import Loaded, Outcome
 from privloss.ledger.stores.rows import QUOTED, analysis_row, canonical, chain
+from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE, SET_BALANCE, SET_END
 
 _MOST = 1000  # patterns that are kept
 _MARGIN = 2.0  # seconds around the ends of a period that are left to the rules
@@ -89,9 +90,9 @@ class Repeats:
     held: Loaded
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     balances: dict[tuple[str, str, str], Balance] = field(default_factory=dict)  # that have changed
-    entries: list[tuple[str, int, str, str, str]] = field(default_factory=list)
+    entries: list[tuple[Any, ...]] = field(default_factory=list)
     analyses: list[tuple[Any, ...]] = field(default_factory=list)
-    leases: list[tuple[str, float, str]] = field(default_factory=list)
+    leases: list[tuple[Any, ...]] = field(default_factory=list)
 
     def take(self, number: int, key: str, pattern: Pattern) -> None:
         """Decide one whose key is known to be new; leave it, if it is not plainly let in."""
@@ -118,6 +119,18 @@ class Repeats:
         self._note(key, pattern)
         rest = _Left(pattern.accounts, pattern.own, told)
         self.outcomes[number] = Outcome(None, RESERVED, pattern.charges, rest)
+
+    def rows(self) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+        """Statements, and the rows of each: the ends of chains first. All are of tables that have their rows already,
+        or of keys, leases and events that are new."""
+        if not self.outcomes:
+            return
+        ends = self.held.ends
+        yield SET_END, [(*ends[name], name) for name in dict.fromkeys(entry[0] for entry in self.entries)]
+        yield SET_BALANCE, [(*balance.row(place[2]), *place) for place, balance in self.balances.items()]
+        yield INSERT_ANALYSIS, self.analyses
+        yield INSERT_LEASE, self.leases
+        yield INSERT_EVENT, self.entries
 
     def _note(self, key: str, pattern: Pattern) -> None:
         held, now = self.held, self.held.now

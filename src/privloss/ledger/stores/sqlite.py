@@ -18,7 +18,7 @@ from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.repeats import Repeats
 from privloss.ledger.stores.rows import marks
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
-from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE, SET_BALANCE, SET_END
+from privloss.ledger.stores.writing import INSERT_EVENT
 
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
@@ -119,22 +119,10 @@ class SqliteStore(Store):
             if key not in known:
                 known.add(key)
                 repeats.take(number, key, pattern)
-        if repeats.outcomes:
-            self._write_repeats(cursor, held, repeats)
-        return repeats.outcomes
-
-    def _write_repeats(self, cursor: _Connection, held: Loaded, repeats: Repeats) -> None:
-        ends = [(*held.ends[name], name) for name in {row[0] for row in repeats.entries}]
-        balances = [(*balance.row(place[2]), *place) for place, balance in repeats.balances.items()]
-        for statement, rows in (
-            (SET_END, ends),
-            (SET_BALANCE, balances),
-            (INSERT_ANALYSIS, repeats.analyses),
-            (INSERT_LEASE, repeats.leases),
-            (INSERT_EVENT, repeats.entries),
-        ):
+        for statement, rows in repeats.rows():
             self.boundary(statement)
             self._write_rows(cursor, statement, rows)
+        return repeats.outcomes
 
     def remember(self, cursor: _Connection, held: Loaded) -> None:
         held.settle()
