@@ -347,6 +347,22 @@ def test_a_repeat_counts_in_the_period_in_which_it_is_made(tmp_path: Path) -> No
     assert ledger.verify().clean
 
 
+def test_what_is_learned_from_a_key_that_was_started_at_once(tmp_path: Path) -> None:
+    """Its repeats are reservations, not starts."""
+    ledger, store, clock = _simple(tmp_path)
+    ledger.freeze("d")  # nothing is known any more
+    ledger.freeze("d", False)
+    group: list[Command] = [_like(ledger).under("k"), Move(STARTED, "k", 9.0, "r" * 64)]
+    store.run_all(group, clock)
+    taken = store.taken
+    ledger.reserve("d", cost="0.01", key="next")
+    assert store.taken == taken + 1
+    with pytest.raises(RefusedError, match="wrong-state"):
+        ledger.commit("next")
+    assert ledger.start("next").state == "STARTED"
+    assert ledger.verify().clean
+
+
 def test_the_lease_of_a_repeat_ends(tmp_path: Path) -> None:
     """A short one after long ones is given back when it ends, not when they do."""
     ledger, store, clock = _simple(tmp_path)

@@ -10,7 +10,7 @@ that is looked at. Everything else, refusals too, is left to the rules.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -170,7 +170,7 @@ def _pattern(command: Reserve, event: Event, held: Loaded) -> Pattern | None:
         return None
     ends = [calendar.around(account.every, held.now) for account in accounts if account.every is not None]
     since, until = max((e[0] for e in ends), default=_LONG_AGO), min((e[1] for e in ends), default=float("inf"))
-    row = analysis_row(held.state.analyses[command.key])
+    row = analysis_row(replace(held.state.analyses[command.key], state=RESERVED, run=""))  # it may be started already
     found = Pattern(
         command.like, command.lease, since + _MARGIN, until - _MARGIN, tuple(event["accounts"]),
         parts, tuple(part for part in parts if part.own), command.charges, _cut(event), (*row[1:4], *row[5:]),
