@@ -363,6 +363,25 @@ def test_what_is_learned_from_a_key_that_was_started_at_once(tmp_path: Path) -> 
     assert ledger.verify().clean
 
 
+def test_what_is_learned_where_two_asked_for_one_key(tmp_path: Path) -> None:
+    """Each learns from its own event: who was told of another's has nothing to learn."""
+    ledger, store, clock = _simple(tmp_path)
+    ledger.reserve("d", cost="0.02", key="another")
+    ledger.reserve("d", cost="0.01", key="labelled", label="another label")
+    small, large, labelled = ledger._asked.values()
+    for first, second in ((small, large), (small, labelled), (large, small)):
+        ledger.freeze("d")  # nothing is known any more
+        ledger.freeze("d", False)
+        key = f"both {id(first)} {id(second)}"
+        store.run_all([first.under(key), second.under(key)], clock)
+        for number in range(3):
+            store.run(second.under(f"{key} {number}"), clock)
+            event = ledger.history("d", last=1)[0]
+            assert (event["charges"], event.get("label", "")) == (second.shown, second.label)
+    audit = ledger.verify()
+    assert audit.clean, audit.problems
+
+
 def test_the_lease_of_a_repeat_ends(tmp_path: Path) -> None:
     """A short one after long ones is given back when it ends, not when they do."""
     ledger, store, clock = _simple(tmp_path)

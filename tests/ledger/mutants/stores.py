@@ -14,7 +14,7 @@ _EARLY = """
             with self._inner.transaction() as cursor:
                 held = self._inner.load(cursor, asked, group[0][1], self._inner.remembered(cursor))
                 made, events = self._inner.decided(held, asked)
-                self._inner.write(cursor, held, events)
+                self._inner.write(cursor, held, [event for each in events for event in each])
                 for (_, _, early), each in zip(group, made, strict=True):
                     early.give(each)
             return

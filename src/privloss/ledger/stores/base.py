@@ -91,10 +91,11 @@ class Store(Writing, ABC):
         self.load(cursor, commands, clock, held)
         if held.late and wait:
             return held.late
-        outcomes, events = self.decided(held, commands)
+        outcomes, made = self.decided(held, commands)
+        events = [event for each in made for event in each]
         if events:
             self.write(cursor, held, events)
-            learn(held, commands, events)
+            learn(held, commands, made)
         answers |= zip(rest, outcomes, strict=True)
         return ()
 
@@ -110,13 +111,13 @@ class Store(Writing, ABC):
     def remember(self, cursor: Any, held: Loaded) -> None:
         """Keep what is known for the next transaction, if this one is committed."""
 
-    def decided(self, held: Loaded, commands: Sequence[Command]) -> tuple[list[Outcome], list[Event]]:
-        """What commands lead to, one after the other."""
+    def decided(self, held: Loaded, commands: Sequence[Command]) -> tuple[list[Outcome], list[list[Event]]]:
+        """What commands lead to, one after the other, and the events that each has caused."""
         outcomes: list[Outcome] = []
-        events: list[Event] = []
+        events: list[list[Event]] = []
         for command in commands:
             made, refused = step(held.state, command, held.now)
-            events += made
+            events.append(made)
             outcomes.append(Outcome.of(command, refused, held.state, held.now))
         return outcomes, events
 

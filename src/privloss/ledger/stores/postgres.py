@@ -174,7 +174,8 @@ class PostgresStore(Store):
                 return None
             (name,) = names
             before = self._before(held, name)
-            outcomes, events = self.decided(held, commands)
+            outcomes, made = self.decided(held, commands)
+            events = [event for each in made for event in each]
             if new_keys and not all_taken(commands, events, outcomes):
                 return None
             done = self._sent(connection, held, events, before, held.now if guessed else None, sent)
@@ -183,7 +184,7 @@ class PostgresStore(Store):
             self.boundary("done")
         if not done:
             raise Conflict(f"db = {self.shown!r}: another client has changed {name!r} first.")
-        learn(held, commands, events)
+        learn(held, commands, made)
         held.settle()
         self._remember(name, held, ahead)
         return outcomes

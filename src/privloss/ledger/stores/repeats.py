@@ -9,7 +9,7 @@ that is looked at. Everything else, refusals too, is left to the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -148,17 +148,21 @@ class Repeats:
                 held.soonest[name] = lease
 
 
-def learn(held: Loaded, commands: Iterable[Command], events: Sequence[Event]) -> None:
-    """Keep patterns of the reservations among commands that were let in."""
-    new = {id(each.like): each for each in commands if isinstance(each, Reserve) and each.like is not None}
-    reserved = {event["key"]: event for event in events if event["kind"] == "reserved"} if new else {}
-    for mark, command in new.items():
-        event = reserved.get(command.key)
-        made = None if event is None else _pattern(command, event, held)
-        if made is not None:
+def learn(held: Loaded, commands: Sequence[Command], made: Sequence[Sequence[Event]]) -> None:
+    """Keep patterns of the reservations among commands that were let in, each by the event that it has caused itself:
+    another may have asked for the same key."""
+    for command, events in zip(commands, made, strict=True):
+        if (
+            command.like is None
+            or not isinstance(command, Reserve)
+            or [each["kind"] for each in events] != ["reserved"]
+        ):
+            continue
+        found = _pattern(command, events[0], held)
+        if found is not None:
             if len(held.patterns) >= _MOST:
                 held.patterns.clear()
-            held.patterns[mark] = made
+            held.patterns[id(command.like)] = found
 
 
 def _pattern(command: Reserve, event: Event, held: Loaded) -> Pattern | None:
