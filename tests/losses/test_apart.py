@@ -20,6 +20,7 @@ from privloss.losses.table.apart import apart
 from privloss.losses.table.table import Table
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics.contour.apart import Far, Read, delta_apart, epsilon_apart
+from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.contour.transform import Apart, Transform
 
 MU = 0.35
@@ -141,3 +142,15 @@ def test_a_plan_agrees_with_a_grid() -> None:
     assert ends[1] <= found.upper
     assert found.lower <= ends[0]
     assert APART in found.method
+
+
+@pytest.mark.parametrize("near", [1e-3, 1e-4])
+def test_just_below_an_outcome_the_rest_is_read_in_the_other_direction(near: float) -> None:
+    plan = pl.Gaussian(1.7).poisson(3.4e-4) * 253 + pl.DiscreteLaplace(3.8) * 2
+    eps = 2 / 3.8 - near
+    found = delta_bounds(worst_neighbours(plan, None).loss, eps, 1e-10)
+    with mock.patch.object(ComposedLoss, "apart", None):
+        other = delta_bounds(worst_neighbours(plan, None).loss, eps, 1e-10)
+    assert found.apart
+    assert max(found.logs[0], other.logs[0]) <= min(found.logs[1], other.logs[1])
+    assert other.logs[1] - other.logs[0] < 1e-3
