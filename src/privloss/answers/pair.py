@@ -32,6 +32,7 @@ CLOSED = "closed form"
 LATTICE = "exact privacy loss (lattice contour)"
 CONTOUR = "exact privacy loss (contour)"
 SPLIT = "exact privacy loss (contour, split by the largest loss)"
+APART = "exact privacy loss (contour, outcome by outcome)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
 GRID = "sum over all outcomes, on a grid"
@@ -87,7 +88,7 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
         solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
         return closed or _last_resort(loss, level, tolerance), None
-    if solved.line is None and solved.classes is None:
+    if solved.line is None and solved.classes is None and not solved.apart:
         return exactly(0.0, PINSKER), None
     answer = _read_off(solved)
     if closed is not None:
@@ -143,7 +144,7 @@ def _read_off(solved: Solved) -> Bound:
     """The interval found on a line, at least 0, and how it was found."""
     line = solved.line
     if line is None:
-        return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), SPLIT)
+        return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), APART if solved.apart else SPLIT)
     method = LATTICE if line.lattice is not None else CONTOUR if line.mu == 0 else BLURRED
     return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, _blur_notes(line.mu))
 
@@ -347,6 +348,8 @@ def _delta_on_a_line(
             with contextlib.suppress(TooExpensive):
                 again = delta_bounds(loss, eps, coarser).logs
                 logs = max(logs[0], again[0]), min(logs[1], again[1])
+    if found.apart:
+        return logs, APART, ()
     method = BLURRED if mu > 0 else LATTICE if loss.lattice is not None else CONTOUR if found.classes is None else SPLIT
     return logs, method, _blur_notes(mu)
 
