@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from privloss.errors import PrivlossError
 from privloss.ledger.commands import Command
 from privloss.ledger.refusals import Refused
 from privloss.ledger.state import Charges, State
-
-if TYPE_CHECKING:
-    from privloss.ledger.stores.repeats import Pattern
 
 
 class LedgerError(PrivlossError):
@@ -68,7 +65,7 @@ class Loaded:
     analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # their rows
     soonest: dict[str, float] = field(default_factory=dict)  # of an account: no open lease ends before
     late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
-    patterns: dict[int, Pattern] = field(default_factory=dict)  # of reservations, while the settings are the same
+    patterns: dict[int, Any] = field(default_factory=dict)  # what `repeats` has learned, while settings are the same
 
     def settle(self) -> None:
         """All that has changed is written; what goes on to be known is the accounts."""
