@@ -198,9 +198,9 @@ def throughput(home: Path, server: Server, seconds: float) -> list[tuple[str, li
 # -- long histories ----------------------------------------------------------------------------------------------------
 
 
-def aged(path: Path, events: int) -> None:
+def aged(place: str, events: int) -> None:
     """A ledger with a long history: three events for each committed key, many keys in one transaction."""
-    ledger = made(str(path), 1)
+    ledger = made(place, 1)
     charges = {"d0": {"epsilon": Fraction(COST)}}
     for first in range(0, (events - 3) // 3, BATCH):
         keys = [f"old {number}" for number in range(first, min(first + BATCH, (events - 3) // 3))]
@@ -210,9 +210,9 @@ def aged(path: Path, events: int) -> None:
     ledger.close()
 
 
-def timed(path: Path, what: str) -> tuple[float, float]:
+def timed(place: str, what: str) -> tuple[float, float]:
     """Seconds and peak memory (MB) of one command in a process of its own."""
-    call = [sys.executable, "-m", "bench.ledger", "--inside", what, str(path)]
+    call = [sys.executable, "-m", "bench.ledger", "--inside", what, place]
     ended = subprocess.run(call, capture_output=True, text=True, check=True)
     seconds, memory = ended.stdout.split()
     return float(seconds), float(memory)
@@ -247,18 +247,26 @@ def long_histories(home: Path, events: int) -> list[tuple[str, list[tuple[float,
     sizes = [events // 100, events // 10, events]
     rows: list[tuple[str, list[tuple[float, float]]]] = []
     for size in sizes:
-        aged(home / f"{size}.db", size)
+        aged(str(home / f"{size}.db"), size)
     for what in ("status", "history", "reserve", "verify", "backup", "restore"):
         suffix = ".backup" if what == "restore" else ""
-        rows.append((what, [timed(home / f"{size}.db{suffix}", what) for size in sizes]))
+        rows.append((what, [timed(str(home / f"{size}.db{suffix}"), what) for size in sizes]))
     return rows
+
+
+def on_a_server(server: Server, events: int) -> list[tuple[str, tuple[float, float]]]:
+    """The same on PostgreSQL, where backups are files of the same kind. Memory is the client's."""
+    place = server.fresh("aged")
+    aged(place, events)
+    return [(what, timed(place, what)) for what in ("status", "history", "reserve", "verify")]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=8, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=8, help="for each measurement; 0 leaves them out")
     parser.add_argument("--directory", help="on the disk to measure; PostgreSQL's is the temporary directory")
     parser.add_argument("--events", type=int, default=10**6, help="of the longest history; 0 leaves it out")
+    parser.add_argument("--server-events", type=int, default=10**5, help="the same on PostgreSQL")
     parser.add_argument("--inside", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.inside is not None:
@@ -267,22 +275,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="privloss-bench-", dir=given.directory) as name:
         server = Server()
         try:
-            rows = throughput(Path(name), server, given.seconds)
+            if given.seconds:
+                show_throughput(throughput(Path(name), server, given.seconds))
+            if given.server_events:
+                print(f"\n| PostgreSQL | {given.server_events} events |\n|---|---|")
+                for what, (seconds, memory) in on_a_server(server, given.server_events):
+                    print(f"| {what} | {seconds * 1e3:.1f} ms, {memory:.0f} MB |", flush=True)
         finally:
             server.stop()
-        print("| | reservations per second | bare writer | ratio | processor, us | bare | ratio |")
-        print("|---|---|---|---|---|---|---|")
-        for what, (ours, bare, ratio, work, least, share) in rows:
-            print(
-                f"| {what} | {ours:.0f} | {bare:.0f} | {ratio:.2f} | {work:.0f} | {least:.0f} | {share:.2f} |",
-                flush=True,
-            )
         if given.events:
             sizes = [given.events // 100, given.events // 10, given.events]
-            print("\n| | " + " | ".join(f"{size} events" for size in sizes) + " |\n|---|---|---|---|")
+            print("\n| SQLite | " + " | ".join(f"{size} events" for size in sizes) + " |\n|---|---|---|---|")
             for what, found in long_histories(Path(name), given.events):
                 cells = [f"{seconds * 1e3:.1f} ms, {memory:.0f} MB" for seconds, memory in found]
                 print(f"| {what} | {' | '.join(cells)} |", flush=True)
+
+
+def show_throughput(rows: Sequence[tuple[str, list[float]]]) -> None:
+    print("| | reservations per second | bare writer | ratio | processor, us | bare | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for what, (ours, bare, ratio, work, least, share) in rows:
+        print(f"| {what} | {ours:.0f} | {bare:.0f} | {ratio:.2f} | {work:.0f} | {least:.0f} | {share:.2f} |")
 
 
 if __name__ == "__main__":
