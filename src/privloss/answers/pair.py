@@ -27,6 +27,7 @@ from privloss.numerics.contour.solve import (
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import exp_down, exp_up, lowered, raised
 from privloss.numerics.solve import decreasing_root, last_at_least
+from privloss.numerics.work import limited
 
 CLOSED = "closed form"
 LATTICE = "exact privacy loss (lattice contour)"
@@ -34,6 +35,7 @@ CONTOUR = "exact privacy loss (contour)"
 SPLIT = "exact privacy loss (contour, split by the largest loss)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
+BRACKETS = "between two pairs with finitely many losses"
 GRID = "sum over all outcomes, on a grid"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 WIDE = "moments bound above, one step below"
@@ -41,6 +43,9 @@ _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
 _FINEST_GRID = 1e-11  # tolerance below which a grid is too coarse
 _COARSE = 1e-5  # tolerance from which a short blurred line is better than a long sum
 _NOTHING = 1e-12  # an epsilon that is not worth sharpening
+_BETWEEN = 1e-8  # tolerance of lines of tables between which a loss lies
+_DEEP = 60.0  # -log of delta, if it is not known, that tables are made for
+_SHORT_TRY = 1e8  # evaluations for lines where there is another way
 _COARSER = (1e-6, 1e-4, 1e-2)
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
@@ -84,19 +89,41 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
     if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
     try:
-        solved = epsilon_bounds(loss, level, tolerance)
+        with limited(_SHORT_TRY if loss.may_lie_between else math.inf):
+            solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
-        return closed or _last_resort(loss, level, tolerance), None
+        return closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
     if solved.line is None and solved.classes is None:
         return exactly(0.0, PINSKER), None
     answer = _read_off(solved)
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
         return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes), solved
+    if answer.relative_width > _POOR:
+        between = _bracketed(loss, level, tolerance)
+        if between is not None:
+            return _intersection(answer, between), solved
     answer = _with_wider_blurs(answer, loss, level, tolerance)
     if answer.relative_width > _POOR:
         return _intersection(answer, _last_resort(loss, level, tolerance)), solved
     return answer, solved
+
+
+def _bracketed(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
+    """Between two losses with finitely many values each; None where there are none, or they are too far apart."""
+    pair = loss.between(level[0])
+    if pair is None:
+        return None
+    low, high = with_infinite(loss, level)
+    levels = finite_level(pair[0], high), finite_level(pair[1], low)
+    if levels[1] is None:
+        return None
+    ends = [
+        one_direction(side, own, max(tolerance, _BETWEEN))[0] if own else exactly(0.0, BRACKETS)
+        for side, own in zip(pair, levels, strict=True)
+    ]
+    found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
+    return found if found.relative_width < _POOR else None
 
 
 def _roughly(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
@@ -325,7 +352,18 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
                 logs, method = (max(logs[0], wide[0]), min(logs[1], wide[1])), f"{method}; {WIDE}"
         except TooExpensive:
             logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
-    return Bound(*with_infinite(loss, logs), method, notes), found
+    answer = Bound(*with_infinite(loss, logs), method, notes)
+    return answer if logs[1] - logs[0] <= _POOR else _delta_between(loss, eps, tolerance, answer), found
+
+
+def _delta_between(loss: ComposedLoss, eps: float, tolerance: float, answer: Bound) -> Bound:
+    """Sharpened between two losses with finitely many values each, where there are such."""
+    pair = loss.between(max(math.log(answer.upper), -_DEEP) if answer.upper > 0 else -_DEEP)
+    if pair is None:
+        return answer
+    ends = [_delta_one_direction(side, eps, max(tolerance, _BETWEEN))[0] for side in pair]
+    found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
+    return _intersection(answer, found) if found.relative_width < answer.relative_width else answer
 
 
 def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from privloss.numerics.contour.transform import Lattice, RareLosses, TooExpensiv
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
+    from privloss.losses.table.brackets import Brackets
     from privloss.losses.table.lattice import Steps
     from privloss.losses.table.table import Table
     from privloss.numerics.contour.reading import Reading
@@ -217,6 +218,16 @@ class PrivacyLoss(ABC):
     def rare(self) -> RareLosses | None:
         """The same without anything else."""
         return self.rare_losses(None)
+
+    @property
+    def densities(self) -> bool:
+        """Whether this is read at quadrature nodes on long lines, and `brackets` may be quicker."""
+        return False
+
+    def brackets(self, log_delta: float) -> Brackets | None:
+        """Tables below and above every member, where it is no table and a closed profile of one use is known; with
+        losses as rare as this delta asks for."""
+        return None
 
     def unsampled(self) -> PrivacyLoss:
         """A loss that dominates this one by leaving out the sampling (quasi-convexity: sampling never hurts)."""

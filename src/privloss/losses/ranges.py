@@ -9,9 +9,8 @@ outputs: a plan is dominated by the product of its other pairs and, for every ra
 all its k uses. A plan names no order: with one range all else may come first, and then that product is the truth.
 
 *From above* D_k lies below the hull of its upper bounds at points of the grid. *From below*, convexity continues the
-chords of neighbouring points into a cell: D(a) >= low_j + (low_j - up_i) (a - a_j)/(a_j - a_i) beyond a_j as seen from
-a_i; with the larger of both sides, of 0 and of 1 - a this is a function below D whose lower hull is the profile of a
-pair that D_k dominates.
+chords of neighbouring points into a cell, from both sides: a function below D_k, whose lower hull is the profile of a
+pair that D_k dominates (`table/polygon.py`).
 
 *Very many uses.* Let G(M) be the profile of a loss N(M/2, M). With k = eps^2/4 and M > k,
 
@@ -42,7 +41,7 @@ from privloss.losses.closed.bounded_range import BoundedRangeLoss
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.table.loss import TableLoss
-from privloss.losses.table.polygon import Point, from_hull, lower_hull, mirror_images
+from privloss.losses.table.polygon import Point, from_hull, lower_corners, lower_hull, mirror_images
 from privloss.losses.table.table import Table
 from privloss.numerics.floats import Real, exp_up, lowered, raised
 
@@ -135,7 +134,7 @@ def block(eps: float, count: int) -> tuple[Table, Table]:
     right[start] = left[start] = 1.0
     above = _points(right, high)
     upper = [*above[start:], *_far_out(eps, count, float(x[-1]), float(high[-1]))]
-    lower = _lower_corners(_points(left, low), above, start)
+    lower = lower_corners(above[start - 1], _points(left, low)[start:], above[start:], Fraction(0))
     return from_hull(lower_hull(mirror_images(lower))), from_hull(lower_hull(mirror_images(upper)))
 
 
@@ -154,29 +153,3 @@ def _far_out(eps: float, count: int, end: float, height: float) -> list[Point]:
 
 def _points(alpha: Real, height: Real) -> list[Point]:
     return [(Fraction(a), Fraction(h)) for a, h in zip(alpha.tolist(), height.tolist(), strict=True)]
-
-
-def _lower_corners(low: list[Point], high: list[Point], start: int) -> list[Point]:
-    """Corners of a function below the profile, from alpha = 1 on: in every cell the larger of the two lines that enter
-    it, up to where one of them says nothing; from there on the line that comes from the left, down to 0."""
-    found = [low[start]]
-    for j in range(start, len(low) - 2):
-        here, there = low[j], low[j + 1]
-        falls, after = _slope(high[j - 1], here), _slope(there, high[j + 2])
-        meet = (
-            (there[1] - here[1] + falls * here[0] - after * there[0]) / (falls - after) if falls != after else here[0]
-        )
-        if here[0] < meet < there[0]:
-            height = here[1] + falls * (meet - here[0])
-            if height <= 0:
-                break
-            found.append((meet, height))
-        if there[1] <= 0:
-            break
-        found.append(there)
-    end = found[-1]
-    return [*found, (end[0] - end[1] / falls, Fraction(0))]
-
-
-def _slope(a: Point, b: Point) -> Fraction:
-    return (b[1] - a[1]) / (b[0] - a[0])
