@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privloss.answers import moments
+from privloss.answers.last_resort import WIDE, wide_delta, wide_epsilon
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, largest
 from privloss.numerics.contour.many import Mirrored
@@ -20,25 +20,23 @@ from privloss.numerics.contour.solve import (
     delta_bounds,
     epsilon_bounds,
     epsilon_near,
-    moments_epsilon,
-    moments_upper,
     surely_at_most,
 )
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import exp_down, exp_up, lowered, raised
-from privloss.numerics.solve import decreasing_root, last_at_least
+from privloss.numerics.solve import decreasing_root
 from privloss.numerics.work import limited
 
 CLOSED = "closed form"
 LATTICE = "exact privacy loss (lattice contour)"
 CONTOUR = "exact privacy loss (contour)"
 SPLIT = "exact privacy loss (contour, split by the largest loss)"
+APART = "exact privacy loss (contour, outcome by outcome)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
 BRACKETS = "between two pairs with finitely many losses"
 GRID = "sum over all outcomes, on a grid"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
-WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
 _FINEST_GRID = 1e-11  # tolerance below which a grid is too coarse
 _COARSE = 1e-5  # tolerance from which a short blurred line is better than a long sum
@@ -93,7 +91,7 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
             solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
         return closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
-    if solved.line is None and solved.classes is None:
+    if solved.line is None and solved.classes is None and not solved.apart:
         return exactly(0.0, PINSKER), None
     answer = _read_off(solved)
     if closed is not None:
@@ -170,7 +168,7 @@ def _read_off(solved: Solved) -> Bound:
     """The interval found on a line, at least 0, and how it was found."""
     line = solved.line
     if line is None:
-        return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), SPLIT)
+        return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), APART if solved.apart else SPLIT)
     method = LATTICE if line.lattice is not None else CONTOUR if line.mu == 0 else BLURRED
     return Bound(max(solved.lower, 0.0), max(solved.upper, 0.0), method, _blur_notes(line.mu))
 
@@ -194,7 +192,7 @@ def _last_resort(loss: ComposedLoss, level: tuple[float, float], tolerance: floa
     """A closed form, or else bounds that are always cheap, and a line drawn where they say the answer must be."""
     if loss.hockey_stick(1.0) is not None:
         return _closed_epsilon(loss, level)
-    wide = _wide_epsilon(loss, level)
+    wide = wide_epsilon(loss, level)
     if not 0 < wide.upper < math.inf:
         return wide
     guess = math.sqrt(wide.lower * wide.upper) if wide.lower > 0 else 0.3 * wide.upper
@@ -269,25 +267,6 @@ def finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None
     return lowered(log_low, 2), raised(log_high, 2)
 
 
-def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
-    """The moments bound, on losses trimmed by a share of delta, and a single event."""
-    upper = moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0])
-    with contextlib.suppress(TooExpensive, OverflowError, ValueError):
-        upper = min(upper, moments_epsilon(loss, level[0]))
-    for share in (0.5, 0.02):
-        trimmed = loss.rid_of(level[0] + math.log(share))
-        if trimmed is not loss and trimmed.log_lost < level[0]:
-            left = level[0] + math.log1p(-math.exp(trimmed.log_lost - level[0]))
-            upper = min(upper, moments.epsilon_upper(trimmed.log_mgf_simple_upper, None, left))
-    plain = loss.unsampled()
-    if plain is not loss:
-        with contextlib.suppress(TooExpensive):
-            upper = min(upper, epsilon_bounds(plain, level, 1e-10).upper)
-    upper = min(max(upper, 0.0), max(loss.largest, 0.0))
-    lower = last_at_least(loss.log_test_lower, level[1], min(max(upper, 1e-300), 1e300))
-    return Bound(min(lower, upper), upper, WIDE, ("the plan is beyond the exact engine",))
-
-
 def exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
     if not loss.parts:
         return exactly(0.0, TRIVIAL)
@@ -348,10 +327,10 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
             found = delta_bounds(loss, eps, tolerance)
             logs, method, notes = _delta_on_a_line(loss, eps, tolerance, found)
             if not logs[1] - logs[0] <= _POOR:  # far out, where a line says little
-                wide = _wide_delta(loss, eps)
+                wide = wide_delta(loss, eps)
                 logs, method = (max(logs[0], wide[0]), min(logs[1], wide[1])), f"{method}; {WIDE}"
         except TooExpensive:
-            logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
+            logs, method, notes = wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
     answer = Bound(*with_infinite(loss, logs), method, notes)
     return answer if logs[1] - logs[0] <= _POOR else _delta_between(loss, eps, tolerance, answer), found
 
@@ -385,17 +364,7 @@ def _delta_on_a_line(
             with contextlib.suppress(TooExpensive):
                 again = delta_bounds(loss, eps, coarser).logs
                 logs = max(logs[0], again[0]), min(logs[1], again[1])
+    if found.apart:
+        return logs, APART, ()
     method = BLURRED if mu > 0 else LATTICE if loss.lattice is not None else CONTOUR if found.classes is None else SPLIT
     return logs, method, _blur_notes(mu)
-
-
-def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
-    lower = loss.log_test_lower(eps)
-    upper = min(moments.log_delta_upper(loss.log_mgf_simple_upper, None, eps), 0.0)
-    for share in (0.5, 0.02):
-        trimmed = loss.rid_of(max(lower, -700.0) + math.log(share))
-        bound = moments.log_delta_upper(trimmed.log_mgf_simple_upper, None, eps)
-        upper = min(upper, float(np.logaddexp(bound, trimmed.log_lost)))
-    with contextlib.suppress(TooExpensive, OverflowError, ValueError):
-        upper = min(upper, moments_upper(loss, eps))
-    return min(lower, upper), upper

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from privloss.numerics.contour.transform import Lattice, RareLosses, TooExpensive, Vertical
+from privloss.numerics.contour.transform import Apart, Lattice, RareLosses, TooExpensive, Vertical
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
@@ -218,6 +218,11 @@ class PrivacyLoss(ABC):
     def rare(self) -> RareLosses | None:
         """The same without anything else."""
         return self.rare_losses(None)
+
+    @property
+    def apart(self) -> Apart | None:
+        """Outcome by outcome of some part, where that helps."""
+        return None
 
     @property
     def densities(self) -> bool:

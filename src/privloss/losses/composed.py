@@ -12,6 +12,7 @@ import numpy as np
 
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
+from privloss.losses.table.apart import apart
 from privloss.losses.table.blocks import MOST_GRID_USES, Blocks
 from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES, Halves, shares
 from privloss.losses.table.lattice import common_lattice
@@ -19,9 +20,10 @@ from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.reading import Reading
-from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, Vertical
+from privloss.numerics.contour.transform import Apart, Lattice, LineValues, RareLosses, Vertical
 from privloss.numerics.floats import UNIT, Real, lowered, raised
 
+_FEW_APART = 16  # outcomes of tables that are taken apart from rare large losses
 _MANY_ROWS = 8  # different tables, from which on lattice points are fewer than the nodes of a line times the tables
 
 
@@ -229,6 +231,22 @@ class ComposedLoss(PrivacyLoss):
             if found is not None:
                 return found
         return None
+
+    @cached_property
+    def apart(self) -> Apart | None:
+        """The outcomes of all tables, where they are few, apart from losses that are split by the largest."""
+        tables = [(part, part.tables()) for part in self.parts]
+        rows = [row for _, own in tables if own is not None for row in own]
+        rest = ComposedLoss(tuple(part for part, own in tables if own is None))
+        if not rows or not rest.parts or self.lattice is not None or any(row.density is not None for row, _ in rows):
+            return None
+        if (
+            outcomes(rows) > _FEW_APART
+            or rest.rare is None
+            or max(rest.delta_inf_bounds[1], rest.reversed().delta_inf) > 0
+        ):
+            return None
+        return apart(whole(rows), rest, rest.reversed())
 
     def unsampled(self) -> ComposedLoss:
         return self._with(tuple(p.unsampled() for p in self.parts))

@@ -76,6 +76,9 @@ class GaussianLoss(PrivacyLoss):
     def weakest(self) -> GaussianLoss:
         return self
 
+    def rid_of(self, log_mass: float) -> GaussianLoss:
+        return self
+
     def trimmed(self, c: float, log_delta: float) -> GaussianLoss:
         return self
 

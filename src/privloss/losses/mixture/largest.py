@@ -20,9 +20,10 @@ from functools import cached_property
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.class_mass import Marks, class_mass
 from privloss.losses.mixture.marked import BulkDecay, MarkedLine, MarkedStep, Nodes
 from privloss.numerics.contour.transform import LineValues, Vertical
-from privloss.numerics.floats import UNIT, Complex, Real, lowered, padded_up, raised
+from privloss.numerics.floats import UNIT, Complex, Real, padded_up, raised
 from privloss.numerics.stable import log1p_polar
 
 LARGE = 30.0  # e^B beyond this is e^B - 1
@@ -130,24 +131,13 @@ class Side:
         return padded_up(log, 1e-13, 1 + abs(base) + abs(rise) + abs(log))
 
     def mass(self, j: int) -> tuple[float, float]:
-        """An interval for T_j(0), 1 <= j: S_(j-1)(0) = 1 - P[mark >= j]."""
-        base = rise = slack = base_slack = 0.0
-        for step, n in zip(self.steps, self.counts, strict=True):
-            above = step.above_bulk(self.backward)
-            here, beyond = float(above.masses[j - 1]), float(above.masses[j - 1 :].sum())
-            off, off_beyond = float(above.errors[j - 1]), float(above.errors[j - 1 :].sum())
-            least = 1 - beyond - off_beyond
-            base += n * math.log1p(-beyond)
-            rise += n * math.log1p(here / (1 - beyond))
-            slack += n * (off + off_beyond * here) / least**2
-            base_slack += n * off_beyond / least
-        if self.rest is not None:
-            other = self.rest.vertical(0.0).line(np.zeros(1), 1e-14)
-            base, base_slack = base + float(other.log_modulus[0]), base_slack + float(other.error[0])
-        share = base_slack + 8 * UNIT * (4 + abs(base) + rise)
-        lower = math.exp(base - share) * math.expm1(max(lowered(rise, 8) - slack, 0.0))
-        upper = math.exp(min(base + share, 0.0)) * math.expm1(min(raised(rise, 8) + slack, 700.0))
-        return lowered(lower, 8), min(raised(upper, 8), 1.0)
+        """An interval for T_j(0), 1 <= j."""
+        return class_mass((self._marks(step, n, j) for step, n in zip(self.steps, self.counts, strict=True)), self.rest)
+
+    def _marks(self, step: MarkedStep, count: float, j: int) -> Marks:
+        above = step.above_bulk(self.backward)
+        masses, errors = above.masses[j - 1 :], above.errors[j - 1 :]
+        return Marks(float(masses[0]), float(errors[0]), float(masses.sum()), float(errors.sum()), count)
 
     def line(self, j: int, c: float, t: Real) -> LineValues:
         """T_j on Re z = c at heights t, equally spaced from 0 on."""

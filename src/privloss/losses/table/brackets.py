@@ -1,8 +1,8 @@
 """Pairs with finitely many losses below and above one use of a pair with a closed profile: second order in the distance
 of the losses, at any number of uses, where no line falls and few hits rule every tilt.
 
-A profile h is convex, at most its chords, 1 at 0 and at least 1 - a. So the lower hull of points above it is the profile
-of a pair that dominates, and the lower hull of what `lower_corners` finds of one that is dominated. Below a = 1 points
+A profile h is convex, 1 at 0 and at least 1 - a. So the lower hull of points above it is the profile of a pair that
+dominates, and the lower hull of what `lower_corners` finds of one that is dominated. Below a = 1 points
 come from the other direction, h(a) = a h'(1/a) + 1 - a.
 """
 

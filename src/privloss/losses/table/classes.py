@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from privloss.losses.base import PrivacyLoss
+from privloss.losses.class_mass import Marks, class_mass
 from privloss.losses.mixture.largest import LARGE, expm1_polar
 from privloss.losses.table.marked import MarkedTable, Outcomes
 from privloss.numerics.contour.transform import LineValues
-from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
+from privloss.numerics.floats import UNIT, Real, padded_up
 from privloss.numerics.stable import log1p_polar
 
 _LEAST = 1e-320
@@ -99,23 +100,9 @@ class TableSide:
         return padded_up(log + float(found.error[0]), 1e-13, 1 + abs(log)) if math.isfinite(log) else math.inf
 
     def mass(self, j: int) -> tuple[float, float]:
-        """An interval for T_j(0), 1 <= j: S_j(0) = 1 - P[mark > j], and without marks nothing is left."""
-        base = rise = slack = base_slack = 0.0
-        for step, n in zip(self.steps, self.counts, strict=True):
-            beyond, off_beyond = step.rare_mass(j - 1)
-            here, off = step.mass_of(j)
-            least = 1 - beyond - off_beyond
-            base += n * math.log1p(-beyond)
-            rise += n * math.log1p(here / (1 - beyond))
-            slack += n * (off + off_beyond * here) / least**2
-            base_slack += n * off_beyond / least
-        if self.rest is not None:
-            other = self.rest.vertical(0.0).line(np.zeros(1), 1e-14)
-            base, base_slack = base + float(other.log_modulus[0]), base_slack + float(other.error[0])
-        share = base_slack + 8 * UNIT * (4 + abs(base) + rise)
-        lower = math.exp(base - share) * math.expm1(max(lowered(rise, 8) - slack, 0.0))
-        upper = math.exp(min(base + share, 0.0)) * math.expm1(min(raised(rise, 8) + slack, 700.0))
-        return lowered(lower, 8), min(raised(upper, 8), 1.0)
+        """An interval for T_j(0), 1 <= j: without marks nothing is left."""
+        kinds = zip(self.steps, self.counts, strict=True)
+        return class_mass((Marks(*step.mass_of(j), *step.rare_mass(j - 1), n) for step, n in kinds), self.rest)
 
     # -- on a line -----------------------------------------------------------------------------------------------------
 

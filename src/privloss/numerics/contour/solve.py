@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from privloss.numerics.contour.apart import Far, Read, delta_apart, epsilon_apart
 from privloss.numerics.contour.largest import delta_by_classes, epsilon_by_classes
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
@@ -23,6 +24,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 _NARROW = 1e-9  # relative width from which one line is enough
 _APART = 1e-8  # relative distance from which on two values of delta tell its slope
 _POOR = 1e-3  # relative width from which a blur is asked for a second opinion
+_FAIR = 1e-8  # relative width from which a few outcomes are taken apart
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Solved:
     upper: float
     line: Line | None
     classes: SplitReading | None = None
+    apart: bool = False  # outcome by outcome of some part
 
 
 def readable_line(line: Line | None) -> Line | None:
@@ -47,6 +50,7 @@ class DeltaRead:
     logs: tuple[float, float]
     line: Line | None = None
     classes: SplitReading | None = None
+    apart: bool = False
 
     @property
     def readable(self) -> Line | SplitReading | None:
@@ -65,6 +69,23 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
         return DeltaRead((-math.inf, -math.inf))
     if transform.rare is None or eps < 0:
         return _delta_on_one_line(transform, eps, tolerance)
+    found = _delta_unblurred(transform, eps, tolerance)
+    width = found.logs[1] - found.logs[0]
+    if width < (_POOR if transform.apart is None else _FAIR):
+        return found
+    if transform.apart is not None:
+        with contextlib.suppress(TooExpensive):
+            about = found.logs[0] if found.logs[0] > -math.inf else transform.rare.rough_log_delta(eps)
+            lower, upper = delta_apart(transform.apart, eps, about, tolerance, _ask)
+            lower, upper = max(lower, found.logs[0]), min(upper, found.logs[1], 0.0)
+            if upper - lower < min(_POOR, 0.5 * width):
+                return DeltaRead((lower, upper), apart=True)
+    last = _delta_on_one_line(transform, eps, tolerance, blur=True)
+    return last if last.logs[1] - last.logs[0] < width else found
+
+
+def _delta_unblurred(transform: Transform, eps: float, tolerance: float) -> DeltaRead:
+    """On one line or by classes, perhaps wide."""
     try:
         found = _delta_on_one_line(transform, eps, tolerance)
         if found.logs[1] - found.logs[0] < _NARROW:
@@ -73,13 +94,25 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
         found = DeltaRead((-math.inf, 0.0))
     with contextlib.suppress(TooExpensive):
         spread = math.sqrt(max(transform.moments(0.0)[2], 0.0))
+        assert transform.rare is not None
         logs, classes = delta_by_classes(transform.rare, eps, spread, tolerance)
         lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1], 0.0)
         found = DeltaRead((min(lower, upper), upper), None, classes)
-        if upper - lower < _POOR:
-            return found
-    last = _delta_on_one_line(transform, eps, tolerance, blur=True)
-    return last if last.logs[1] - last.logs[0] < found.logs[1] - found.logs[0] else found
+    return found
+
+
+def _ask(transform: Transform, eps: float, tolerance: float) -> Read:
+    """delta of the rest at eps, without a blur."""
+    if eps >= transform.largest:
+        return Read((-math.inf, -math.inf), None)
+    found = DeltaRead((-math.inf, 0.0))
+    with contextlib.suppress(TooExpensive):
+        found = (
+            _delta_on_one_line(transform, eps, tolerance)
+            if transform.rare is None
+            else _delta_unblurred(transform, eps, tolerance)
+        )
+    return Read(found.logs, found.readable)
 
 
 def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur: bool | None = None) -> DeltaRead:
@@ -127,16 +160,38 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
                 return found
     if not rough > 0:
         rough = found.upper if found is not None and 0 < found.upper < math.inf else normal
-    with contextlib.suppress(TooExpensive):
-        lower, upper, classes = epsilon_by_classes(transform.rare, level, rough, tolerance)
-        if found is not None:
-            lower, upper = max(lower, found.lower), min(upper, found.upper)
-        # classes may be those of a pair below the one on the line, whose own lower end then says nothing
-        found = Solved(min(lower, upper), upper, None, classes)
-        if upper <= 0 or upper - lower < _POOR * upper:
-            return found
+    for finer in (_by_classes, _outcome_by_outcome):
+        with contextlib.suppress(TooExpensive):
+            found = _within(finer(transform, level, rough, tolerance), found)
+            if found.upper <= 0 or found.upper - found.lower < _enough(transform, finer) * found.upper:
+                return found
     last = _on_one_line(transform, level, tolerance, start)
     return last if found is None or last.upper - last.lower < found.upper - found.lower else found
+
+
+def _by_classes(transform: Transform, level: tuple[float, float], rough: float, tolerance: float) -> Solved:
+    assert transform.rare is not None
+    lower, upper, classes = epsilon_by_classes(transform.rare, level, rough, tolerance)
+    return Solved(lower, upper, None, classes)
+
+
+def _outcome_by_outcome(transform: Transform, level: tuple[float, float], rough: float, tolerance: float) -> Solved:
+    if transform.apart is None:
+        raise TooExpensive("no part has few outcomes")
+    return Solved(*epsilon_apart(transform.apart, level, rough, tolerance, _ask), None, apart=True)
+
+
+def _within(new: Solved, old: Solved | None) -> Solved:
+    """What both say; classes may be of a pair below the one on the line, whose own lower end then says nothing."""
+    lower, upper = new.lower, new.upper
+    if old is not None:
+        lower, upper = max(lower, old.lower), min(upper, old.upper)
+    return replace(new, lower=min(lower, upper), upper=upper)
+
+
+def _enough(transform: Transform, way: object) -> float:
+    """The relative width from which nothing else is tried."""
+    return _FAIR if way is _by_classes and transform.apart is not None else _POOR
 
 
 def _surely_nothing(transform: Transform, log_delta: float, mean: float) -> bool:
@@ -285,13 +340,7 @@ def moments_epsilon(transform: Transform, log_delta: float) -> float:
 
 def moments_upper(transform: Transform, eps: float) -> float:
     """log of kappa(c) e^(K(c) - c eps) at about the best c, at most 0."""
-    if not 0 < eps < math.inf:
-        return 0.0
-    tilts = np.geomspace(0.5, 400.0, 14) / eps
-    guesses = [transform.moments(float(c))[0] - c * eps for c in tilts]
-    c = float(tilts[int(np.nanargmin(guesses))])
-    k = float(transform.log_mgf_upper(np.array([c]))[0])
-    return min(raised(float(log_kappa(np.array(c))) + k - c * eps, 16, 1 + abs(k) + c * eps), 0.0)
+    return min(Far.at(transform, eps).log_upper(eps), 0.0) if 0 < eps < math.inf else 0.0
 
 
 def _moments_bound(line: Line, eps: float) -> float:

@@ -193,11 +193,31 @@ class Transform(Protocol):
     def rare(self) -> RareLosses | None:
         """How to split Z by its largest part, if there is a way."""
 
+    @property
+    def apart(self) -> Apart | None:
+        """The same outcome by outcome of some part, if those are few and the rest has rare large values."""
+
+    def rid_of(self, log_mass: float) -> Transform:
+        """The same without its largest values, of total probability about e^log_mass."""
+
     def trimmed(self, c: float, log_delta: float) -> Transform:
         """This, or a transform without outcomes too rare to matter at delta that would spoil e^(cZ)."""
 
     def blurred(self, mu: float) -> Transform:
         """Z plus an independent N(mu^2/2, mu^2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """Outcomes `values`, falling, each known up to `off`, with intervals for their masses; `left` bounds the mass of
+    those that are not listed. The rest of Z in both directions, neither with mass at infinity."""
+
+    values: Real
+    off: float
+    masses: tuple[Real, Real]
+    left: float
+    rest: Transform
+    back: Transform
 
 
 def log_kappa(t: Real) -> Real:
