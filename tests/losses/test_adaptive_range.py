@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import privloss as pl
-from privloss.losses.closed.adaptive_range import AdaptiveRange, _above, _below, _Grid
+from privloss.losses.closed.adaptive_range import AdaptiveRange, Grid, _above, _below
 
 SHARES = np.linspace(0.0, 1.0, 401)
 
@@ -75,9 +75,9 @@ def test_adapting_is_worse_than_a_common_t() -> None:
     assert ends[0] > 1.02 * max(common(float(t)) for t in np.linspace(0, 1, 5001))
 
 
-def grid(m: int, count: int, eps: float, x: float) -> _Grid:
+def grid(m: int, count: int, eps: float, x: float) -> Grid:
     zero = math.ceil((x + (count + 1) * eps) * m / eps)
-    return _Grid(eps, count, m, x, zero, zero + math.ceil(((count + 1) * eps - x) * m / eps))
+    return Grid(eps, count, m, x, zero, zero + math.ceil(((count + 1) * eps - x) * m / eps))
 
 
 @pytest.mark.parametrize("x", [0.0, 1.3, 3.1])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ from privloss.numerics.work import DEFAULT_WORK, limited, spent
 
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 ADAPTIVE = "recursion over adaptive choices of bounded range (Dong, Durfee, Rogers 2020)"
+_NEAR = 1e-4  # and from which on another bound is worth its time
 _POOR = 1e-3  # relative gap of theory from which on digits are of no use
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
 
@@ -188,18 +189,25 @@ def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound]
     if not worst.attained or worst.attained_pointwise:
         return found
     # as precise as the gap deserves
-    lower = max(ask(loss, max(tolerance, _ROUGHLY)).lower for loss in worst.attained)
+    attained = (() if worst.ranges is None else worst.ranges.below()) or worst.attained
+    lower = max(ask(loss, max(tolerance, _ROUGHLY)).lower for loss in attained)
     if tolerance < _ROUGHLY and lower > (1 - 100 * _ROUGHLY) * found.upper:
-        lower = max(lower, *(ask(loss, tolerance).lower for loss in worst.attained))
+        lower = max(lower, *(ask(loss, tolerance).lower for loss in attained))
     upper, notes = found.upper, (*found.notes, "lower end: a mechanism that attains it")
-    if worst.unsampled is not None:
-        plain = ask(worst.unsampled, tolerance if lower > (1 - _POOR) * upper else max(tolerance, _ROUGHLY)).upper
-        upper, notes = (
-            (plain, (*notes, "upper end: the second bound, what was sampled shown"))
-            if plain < upper
-            else (upper, notes)
-        )
+    for second, note, gap in _second_bounds(worst):
+        if lower <= (1 - gap) * upper:
+            again = ask(second, tolerance if lower > (1 - _POOR) * upper else max(tolerance, _ROUGHLY)).upper
+            upper, notes = (again, (*notes, note)) if again < upper else (upper, notes)
     return Bound(lower, upper, found.method, notes)  # raises if they contradict each other, which would be a bug
+
+
+def _second_bounds(worst: WorstNeighbours) -> Iterator[tuple[ComposedLoss, str, float]]:
+    """Other pairs that dominate the plan, what is said of them, and the gap from which on they are worth their time."""
+    if worst.unsampled is not None:
+        yield worst.unsampled, "upper end: the second bound, what was sampled shown", 0.0
+    if worst.ranges is not None:
+        for loss in worst.ranges.above():
+            yield loss, "upper end: all choices of one range as one block", _NEAR
 
 
 def _narrowed(found: Bound, recursion: tuple[float, float] | None) -> Bound:

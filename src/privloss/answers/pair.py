@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privloss.answers import moments
+from privloss.answers.last_resort import WIDE, wide_delta, wide_epsilon
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, largest
 from privloss.numerics.contour.many import Mirrored
@@ -20,13 +20,12 @@ from privloss.numerics.contour.solve import (
     delta_bounds,
     epsilon_bounds,
     epsilon_near,
-    moments_epsilon,
-    moments_upper,
     surely_at_most,
 )
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import exp_down, exp_up, lowered, raised
-from privloss.numerics.solve import decreasing_root, last_at_least
+from privloss.numerics.solve import decreasing_root
+from privloss.numerics.work import limited
 
 CLOSED = "closed form"
 LATTICE = "exact privacy loss (lattice contour)"
@@ -35,13 +34,16 @@ SPLIT = "exact privacy loss (contour, split by the largest loss)"
 APART = "exact privacy loss (contour, outcome by outcome)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
+BRACKETS = "between two pairs with finitely many losses"
 GRID = "sum over all outcomes, on a grid"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
-WIDE = "moments bound above, one step below"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
 _FINEST_GRID = 1e-11  # tolerance below which a grid is too coarse
 _COARSE = 1e-5  # tolerance from which a short blurred line is better than a long sum
 _NOTHING = 1e-12  # an epsilon that is not worth sharpening
+_BETWEEN = 1e-8  # tolerance of lines of tables between which a loss lies
+_DEEP = 60.0  # -log of delta, if it is not known, that tables are made for
+_SHORT_TRY = 1e8  # evaluations for lines where there is another way
 _COARSER = (1e-6, 1e-4, 1e-2)
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
@@ -85,19 +87,41 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
     if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
     try:
-        solved = epsilon_bounds(loss, level, tolerance)
+        with limited(_SHORT_TRY if loss.may_lie_between else math.inf):
+            solved = epsilon_bounds(loss, level, tolerance)
     except TooExpensive:
-        return closed or _last_resort(loss, level, tolerance), None
+        return closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
     if solved.line is None and solved.classes is None and not solved.apart:
         return exactly(0.0, PINSKER), None
     answer = _read_off(solved)
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
         return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes), solved
+    if answer.relative_width > _POOR:
+        between = _bracketed(loss, level, tolerance)
+        if between is not None:
+            return _intersection(answer, between), solved
     answer = _with_wider_blurs(answer, loss, level, tolerance)
     if answer.relative_width > _POOR:
         return _intersection(answer, _last_resort(loss, level, tolerance)), solved
     return answer, solved
+
+
+def _bracketed(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
+    """Between two losses with finitely many values each; None where there are none, or they are too far apart."""
+    pair = loss.between(level[0])
+    if pair is None:
+        return None
+    low, high = with_infinite(loss, level)
+    levels = finite_level(pair[0], high), finite_level(pair[1], low)
+    if levels[1] is None:
+        return None
+    ends = [
+        one_direction(side, own, max(tolerance, _BETWEEN))[0] if own else exactly(0.0, BRACKETS)
+        for side, own in zip(pair, levels, strict=True)
+    ]
+    found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
+    return found if found.relative_width < _POOR else None
 
 
 def _roughly(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
@@ -168,7 +192,7 @@ def _last_resort(loss: ComposedLoss, level: tuple[float, float], tolerance: floa
     """A closed form, or else bounds that are always cheap, and a line drawn where they say the answer must be."""
     if loss.hockey_stick(1.0) is not None:
         return _closed_epsilon(loss, level)
-    wide = _wide_epsilon(loss, level)
+    wide = wide_epsilon(loss, level)
     if not 0 < wide.upper < math.inf:
         return wide
     guess = math.sqrt(wide.lower * wide.upper) if wide.lower > 0 else 0.3 * wide.upper
@@ -243,25 +267,6 @@ def finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None
     return lowered(log_low, 2), raised(log_high, 2)
 
 
-def _wide_epsilon(loss: ComposedLoss, level: tuple[float, float]) -> Bound:
-    """The moments bound, on losses trimmed by a share of delta, and a single event."""
-    upper = moments.epsilon_upper(loss.log_mgf_simple_upper, None, level[0])
-    with contextlib.suppress(TooExpensive, OverflowError, ValueError):
-        upper = min(upper, moments_epsilon(loss, level[0]))
-    for share in (0.5, 0.02):
-        trimmed = loss.rid_of(level[0] + math.log(share))
-        if trimmed is not loss and trimmed.log_lost < level[0]:
-            left = level[0] + math.log1p(-math.exp(trimmed.log_lost - level[0]))
-            upper = min(upper, moments.epsilon_upper(trimmed.log_mgf_simple_upper, None, left))
-    plain = loss.unsampled()
-    if plain is not loss:
-        with contextlib.suppress(TooExpensive):
-            upper = min(upper, epsilon_bounds(plain, level, 1e-10).upper)
-    upper = min(max(upper, 0.0), max(loss.largest, 0.0))
-    lower = last_at_least(loss.log_test_lower, level[1], min(max(upper, 1e-300), 1e300))
-    return Bound(min(lower, upper), upper, WIDE, ("the plan is beyond the exact engine",))
-
-
 def exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
     if not loss.parts:
         return exactly(0.0, TRIVIAL)
@@ -322,11 +327,22 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
             found = delta_bounds(loss, eps, tolerance)
             logs, method, notes = _delta_on_a_line(loss, eps, tolerance, found)
             if not logs[1] - logs[0] <= _POOR:  # far out, where a line says little
-                wide = _wide_delta(loss, eps)
+                wide = wide_delta(loss, eps)
                 logs, method = (max(logs[0], wide[0]), min(logs[1], wide[1])), f"{method}; {WIDE}"
         except TooExpensive:
-            logs, method, notes = _wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
-    return Bound(*with_infinite(loss, logs), method, notes), found
+            logs, method, notes = wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
+    answer = Bound(*with_infinite(loss, logs), method, notes)
+    return answer if logs[1] - logs[0] <= _POOR else _delta_between(loss, eps, tolerance, answer), found
+
+
+def _delta_between(loss: ComposedLoss, eps: float, tolerance: float, answer: Bound) -> Bound:
+    """Sharpened between two losses with finitely many values each, where there are such."""
+    pair = loss.between(max(math.log(answer.upper), -_DEEP) if answer.upper > 0 else -_DEEP)
+    if pair is None:
+        return answer
+    ends = [_delta_one_direction(side, eps, max(tolerance, _BETWEEN))[0] for side in pair]
+    found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
+    return _intersection(answer, found) if found.relative_width < answer.relative_width else answer
 
 
 def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:
@@ -352,15 +368,3 @@ def _delta_on_a_line(
         return logs, APART, ()
     method = BLURRED if mu > 0 else LATTICE if loss.lattice is not None else CONTOUR if found.classes is None else SPLIT
     return logs, method, _blur_notes(mu)
-
-
-def _wide_delta(loss: ComposedLoss, eps: float) -> tuple[float, float]:
-    lower = loss.log_test_lower(eps)
-    upper = min(moments.log_delta_upper(loss.log_mgf_simple_upper, None, eps), 0.0)
-    for share in (0.5, 0.02):
-        trimmed = loss.rid_of(max(lower, -700.0) + math.log(share))
-        bound = moments.log_delta_upper(trimmed.log_mgf_simple_upper, None, eps)
-        upper = min(upper, float(np.logaddexp(bound, trimmed.log_lost)))
-    with contextlib.suppress(TooExpensive, OverflowError, ValueError):
-        upper = min(upper, moments_upper(loss, eps))
-    return min(lower, upper), upper

@@ -24,6 +24,7 @@ from privloss.numerics.contour.transform import Apart, Lattice, RareLosses, TooE
 from privloss.numerics.floats import UNIT, Complex, Real, lowered, raised
 
 if TYPE_CHECKING:
+    from privloss.losses.table.brackets import Brackets
     from privloss.losses.table.lattice import Steps
     from privloss.losses.table.table import Table
     from privloss.numerics.contour.reading import Reading
@@ -221,6 +222,16 @@ class PrivacyLoss(ABC):
     @property
     def apart(self) -> Apart | None:
         """Outcome by outcome of some part, where that helps."""
+        return None
+
+    @property
+    def densities(self) -> bool:
+        """Whether this is read at quadrature nodes on long lines, and `brackets` may be quicker."""
+        return False
+
+    def brackets(self, log_delta: float) -> Brackets | None:
+        """Tables below and above every member, where it is no table and a closed profile of one use is known; with
+        losses as rare as this delta asks for."""
         return None
 
     def unsampled(self) -> PrivacyLoss:

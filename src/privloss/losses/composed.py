@@ -16,6 +16,7 @@ from privloss.losses.table.apart import apart
 from privloss.losses.table.blocks import MOST_GRID_USES, Blocks
 from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES, Halves, shares
 from privloss.losses.table.lattice import common_lattice
+from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.reading import Reading
@@ -252,6 +253,26 @@ class ComposedLoss(PrivacyLoss):
 
     def rid_of(self, log_mass: float) -> ComposedLoss:
         return self._with(tuple(p.rid_of(log_mass) for p in self.parts))
+
+    @property
+    def may_lie_between(self) -> bool:
+        return any(p.densities for p in self.parts)
+
+    def between(self, log_delta: float) -> tuple[ComposedLoss, ComposedLoss] | None:
+        """Below and above, with finitely many losses in every part that has a density (`table/brackets.py`), as far out
+        as this delta asks for."""
+        found = [p.brackets(log_delta) for p in self.parts]
+        if all(each is None for each in found):
+            return None
+        ends = (
+            [
+                p if each is None else TableLoss(tuple(pair[k] for pair in each.pairs), each.count)
+                for p, each in zip(self.parts, found, strict=True)
+            ]
+            for k in (0, 1)
+        )
+        below, above = (ComposedLoss.of(parts) for parts in ends)
+        return below, above
 
     def _with(self, parts: tuple[PrivacyLoss, ...]) -> ComposedLoss:
         return self if all(a is b for a, b in zip(parts, self.parts, strict=True)) else ComposedLoss(parts)

@@ -21,6 +21,7 @@ from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.adaptive_range import AdaptiveRange
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.curve import RenyiCurve
+from privloss.losses.ranges import Ranges
 from privloss.losses.step import Step
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.symmetric import both_orders
@@ -45,6 +46,7 @@ class WorstNeighbours:
     theorems: tuple[str, ...]
     assumptions: tuple[str, ...]
     adaptive: AdaptiveRange | None = None  # where every step is a choice of the same range: the best adversary
+    ranges: Ranges | None = None  # where some are, of whatever range
 
 
 def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeighbours:
@@ -64,6 +66,7 @@ def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeigh
         attained_pointwise=not several and all(step.attained_pointwise for step, _ in uses),
         unsampled=_without_samplers(above) if curve.empty else None,
         adaptive=_adaptive(uses),
+        ranges=_ranges(uses, above, uneven),
         theorems=_unique(step.theorems for step, _ in above),
         assumptions=_unique(step.assumptions for step, _ in above),
     )
@@ -73,6 +76,21 @@ def _adaptive(uses: Sequence[Use]) -> AdaptiveRange | None:
     spans, count = {step.span for step, _ in uses}, sum(n for _, n in uses)
     span = spans.pop() if len(spans) == 1 else None
     return None if span is None or count < 2 else AdaptiveRange(span, count)
+
+
+def _ranges(uses: Sequence[Use], above: Sequence[Use], uneven: Sequence[int]) -> Ranges | None:
+    """What is known of several uses, some of them choices; nothing beside boxes of which only a curve is known."""
+    counts: dict[float, int] = {}
+    for step, n in uses:
+        if step.span is not None:
+            counts[step.span] = counts.get(step.span, 0) + n
+    several = sum(n for _, n in uses) > 1
+    if not counts or not several or any(step.curve is not None and not step.curve.empty for step, _ in uses):
+        return None
+    spans = sorted(counts.items(), reverse=True)
+    others = [i for i, (step, _) in enumerate(uses) if step.span != spans[0][0]]
+    members = _members([uses[i] for i in others], [k for k, i in enumerate(others) if i in uneven])
+    return Ranges(tuple(spans), _composed((step, n) for step, n in above if step.span is None), members)
 
 
 def _uneven(uses: Sequence[Use]) -> list[int]:

@@ -42,14 +42,14 @@ class AdaptiveRange:
 
     def delta(self, x: float) -> tuple[float, float] | None:
         """Bounds on delta(x), x >= 0, or None where the grid would be too coarse."""
-        grid = self._grid(x)
+        grid = self.grid(x)
         if grid is None or x >= self.eps * self.count:
             return None
         return float(grid.below()[grid.zero]), min(float(grid.above()[grid.zero]), 1.0)
 
     def epsilon(self, delta: float, guess: float) -> tuple[float, float] | None:
         """Bounds on the x with delta(x) = delta, 0 or the range itself where none are found."""
-        grid = self._grid(guess)
+        grid = self.grid(guess)
         if grid is None or not delta > 0:
             return None
         x, low, high = grid.points(), grid.below(), grid.above()
@@ -60,10 +60,10 @@ class AdaptiveRange:
             here, there = math.log(low[reached[-1]]), math.log(low[reached[-1] + 1])
             share = (here - math.log(delta)) / (here - there)
             finer = lower + (share * (1 - 1e-4) - 1e-6) * (float(x[1]) - float(x[0]))
-            closer = self._grid(finer)
+            closer = self.grid(finer)
             if finer > lower and closer is not None and closer.below()[closer.zero] >= delta:
                 lower = finer
-        return max(lowered(lower, 16), 0.0), upper
+        return max(float(lowered(lower, 16)), 0.0), upper
 
     def _upper(self, x: Real, high: Real, delta: float) -> float:
         most = raised(self.eps * self.count, 4)
@@ -78,9 +78,10 @@ class AdaptiveRange:
         found = float(x[j - 1]) + math.log1p(min(share * (1 + 1e-12) + 1e-15, 1.0) * math.expm1(float(x[j] - x[j - 1])))
         return min(raised(found, 64), float(raised(float(x[j]), 4)), most)
 
-    def _grid(self, x: float) -> _Grid | None:
+    def grid(self, x: float, above: float = _ABOVE) -> Grid | None:
+        """A grid with a point at x, and so many standard deviations beyond it; None if it would be too coarse."""
         deviation = 0.5 * self.eps * math.sqrt(self.count)
-        top = min(x + _ABOVE * deviation, self.eps * self.count + self.eps)
+        top = min(x + above * deviation, self.eps * self.count + self.eps)
         bottom = -min(_BELOW * deviation + self.eps, self.eps * self.count + self.eps)
         cells = math.sqrt(_WORK * self.eps / (self.count * (top - bottom)))
         m = 2 * int(min(cells, _FINEST) / 2)
@@ -88,11 +89,11 @@ class AdaptiveRange:
             return None
         h = self.eps / m
         zero = math.ceil((x - bottom) / h)
-        return _Grid(self.eps, self.count, m, x, zero, zero + math.ceil((top - x) / h) + 1)
+        return Grid(self.eps, self.count, m, x, zero, zero + math.ceil((top - x) / h) + 1)
 
 
 @dataclass(frozen=True)
-class _Grid:
+class Grid:
     eps: float
     count: int
     m: int
@@ -125,7 +126,7 @@ class _Grid:
 
 
 @lru_cache(maxsize=32)
-def _below(grid: _Grid) -> Real:
+def _below(grid: Grid) -> Real:
     m, (up, down) = grid.m, grid._shares()
     lead = grid.points()[0] - np.arange(m, 0, -1) * (grid.eps / m)
     before, beyond = -np.expm1(lead + 1e-12), np.zeros(m)
@@ -144,7 +145,7 @@ def _below(grid: _Grid) -> Real:
 
 
 @lru_cache(maxsize=32)
-def _above(grid: _Grid) -> Real:
+def _above(grid: Grid) -> Real:
     m, (up, down) = grid.m, grid._shares()
     grown, h = math.expm1(grid.eps / m), grid.eps / m
     shrunk = np.exp(-h * np.arange(m, 0, -1)) * (1 - 1e-12)

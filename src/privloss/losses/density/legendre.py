@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from privloss.numerics.floats import SMALLEST, UNIT, Complex, Real
+from privloss.numerics.work import charge
 
 NODES = 24
 _RULE = np.polynomial.legendre.leggauss(NODES)
@@ -77,6 +78,7 @@ class FineRule:
             left = error(half, len(x) // NODES, self.bound)(c, t) + rounding
         value, doubt = value.copy(), np.where(np.isnan(doubt), np.inf, doubt)
         better = np.flatnonzero(left < 0.1 * doubt)[: _MOST_FINE // len(x)]
+        charge(1.0 * len(x) * len(better))
         for start in range(0, len(better), 256):
             at = better[start : start + 256]
             value[at] = np.exp(1j * self.sign * t[at, None] * v) @ masses

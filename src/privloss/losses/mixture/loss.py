@@ -23,8 +23,11 @@ from privloss.losses.mixture.rare import RareLosses
 from privloss.losses.mixture.search import SearchNodes
 from privloss.losses.mixture.sums import Mean, means, read, tiled, upper
 from privloss.losses.mixture.tail import Decay
+from privloss.losses.table.brackets import CORNERS, MARGIN, MOST_ROWS, Brackets, OneUse
+from privloss.losses.table.table import Profile, Table
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, padded_down, padded_up, raised
+from privloss.numerics.stable import log_sampled
 from privloss.numerics.work import charge
 
 _CHUNK = 1_000_000  # elements of the largest temporary array
@@ -132,6 +135,22 @@ class GaussianMixtureLoss(PrivacyLoss):
         if self.trim is not None or len(self.rate) > _MOST_KINDS:
             return None
         return RareLosses(self.rate, self.sigma, self.count, self.means, rest, self.flipped)
+
+    def brackets(self, log_delta: float) -> Brackets | None:
+        if self.trim is not None or len(self.rate) > MOST_ROWS:
+            return None
+        pairs = (self._bracketed(float(q), float(s), log_delta) for q, s in zip(self.rate, self.sigma, strict=True))
+        turned = tuple((low.reversed(), high.reversed()) if self.flipped else (low, high) for low, high in pairs)
+        return Brackets(turned, self.count)
+
+    @staticmethod
+    def _bracketed(rate: float, sigma: float, log_delta: float) -> tuple[Table, Table]:
+        plain = GaussianLoss(sigma**-2).hockey_stick
+        forth, back = (_one_use(rate, plain, flipped) for flipped in (False, True))
+        reach = math.sqrt(2 * (MARGIN - log_delta)) * sigma
+        y = np.linspace(-reach, 1 + reach, CORNERS)
+        losses = np.append(log_sampled(rate, (y - 0.5) / sigma**2), lowered(math.log1p(-rate), 8))
+        return OneUse(forth, back, (0.0, 0.0), (0.0, 0.0)).tables(losses)
 
     def unsampled(self) -> GaussianLoss:
         return GaussianLoss(raised(float((self.count / self.sigma**2).sum()), 8 + len(self.rate)))
@@ -302,6 +321,10 @@ class GaussianMixtureLoss(PrivacyLoss):
     def weakest(self) -> GaussianMixtureLoss:
         i = [int(np.argmax(self.rate / self.sigma))]
         return GaussianMixtureLoss(self.rate[i], self.sigma[i], np.ones(1), self.flipped)
+
+
+def _one_use(rate: float, plain: Profile, flipped: bool) -> Profile:
+    return lambda eps: sampled_hockey_stick(rate, plain, eps, flipped)
 
 
 @dataclass(frozen=True, eq=False)

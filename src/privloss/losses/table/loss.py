@@ -12,6 +12,7 @@ import numpy as np
 from privloss.losses.base import Concentration, PrivacyLoss
 from privloss.losses.density.few_uses import MOST_USES, FewUses
 from privloss.losses.symmetric.rare import PairedRare
+from privloss.losses.table.brackets import MOST_ROWS, Brackets, bracketed
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.rare import RareTables
 from privloss.losses.table.table import Density, Table
@@ -129,6 +130,15 @@ class TableLoss(PrivacyLoss):
         if any(r.density is not None for r in self.rows):
             return None
         return [(r, int(n)) for r, n in zip(self.rows, self.count, strict=True)]
+
+    @property
+    def densities(self) -> bool:
+        return len(self.rows) <= MOST_ROWS and any(r.density is not None for r in self.rows)
+
+    def brackets(self, log_delta: float) -> Brackets | None:
+        if not self.densities:
+            return None
+        return Brackets(tuple(bracketed(r, log_delta) for r in self.rows), self.count)
 
     def rare_losses(self, rest: PrivacyLoss | None) -> RareLosses | None:
         members = list(zip(self.rows, self.count, strict=True))

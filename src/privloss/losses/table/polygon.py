@@ -54,7 +54,7 @@ def _turns_down(a: Point, b: Point, c: Point) -> bool:
 
 def from_hull(hull: list[Point]) -> Table:
     """The pair of a convex polygon that starts at (0, 1), is its own mirror image, and stays at its last height."""
-    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(hull)]
+    slopes = [slope(a, b) for a, b in itertools.pairwise(hull)]
     values, masses = [], []
     for (alpha, _), before, after in zip(hull[1:], slopes, [*slopes[1:], Fraction(0)], strict=True):
         if after > before:  # a point on the last, level stretch is no loss
@@ -62,6 +62,35 @@ def from_hull(hull: list[Point]) -> Table:
             masses.append(float(alpha * (after - before)))
     lost = float(hull[-1][1])
     return Table(np.array(values), np.array(masses), lost, lost, slack=4.0, wobble=4.0, symmetric=True)
+
+
+def lower_corners(before: Point, low: list[Point], high: list[Point], floor: Fraction) -> list[Point]:
+    """Corners, from low[0] on, of a function below a convex profile, given points below and above it, from left to
+    right; `before` lies above the profile (or on a line below it that passes low[0]), `floor` is its limit from below.
+
+    Convexity continues the chord from a point above to the next one below into the cell behind it, and likewise from
+    the right: in every cell the larger of the two lines, which meet in a corner. Where one of them says nothing, the
+    line that comes from the left goes on, down to the floor."""
+    found, falls = [low[0]], slope(before, low[0])
+    for j in range(len(low) - 2):
+        here, there = low[j], low[j + 1]
+        falls, after = slope(high[j - 1] if j else before, here), slope(there, high[j + 2])
+        if falls < after:  # otherwise, or where they meet outside, one of them is above the chord
+            meet = (there[1] - here[1] + falls * here[0] - after * there[0]) / (falls - after)
+            if here[0] < meet < there[0]:
+                height = here[1] + falls * (meet - here[0])
+                if height <= floor:
+                    break
+                found.append((meet, height))
+        if there[1] <= floor:
+            break
+        found.append(there)
+    alpha, height = found[-1]
+    return [*found, (alpha - (height - floor) / falls, floor)] if falls < 0 and height > floor else found
+
+
+def slope(a: Point, b: Point) -> Fraction:
+    return (b[1] - a[1]) / (b[0] - a[0])
 
 
 def from_convex(hull: list[Point]) -> Table:
