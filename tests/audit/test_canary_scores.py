@@ -28,9 +28,10 @@ def test_extreme_guesses_against_all_guesses() -> None:
     assert 0.6 < np.median(every) < 0.8
 
 
-def test_ties_are_broken_without_looking_at_coins_or_order() -> None:
-    """Members listed first and scores of three levels: a stable sort would call this epsilon 3.49."""
-    coins = np.array([1] * 500 + [0] * 500)
+@pytest.mark.parametrize("first", [0, 1])
+def test_ties_are_broken_without_looking_at_coins_or_order(first: int) -> None:
+    """Members listed first (or last) and scores of three levels: a stable sort would call this epsilon 3.49."""
+    coins = np.array([first] * 500 + [1 - first] * 500)
     scores = np.random.default_rng(0).permutation(np.repeat([0.0, 1.0, 2.0], [100, 800, 100]))
     for budgets in ([(400, 400)], "confidence"):
         found = [
@@ -63,17 +64,6 @@ def test_wealth_finds_a_few_exposed_canaries() -> None:
         every.append(pl.audit.one_run_scores(scores, coins, budgets=[(500, 500)], delta=0.0, **COINS).epsilon)
     assert np.median(found) > 2.1
     assert np.median(every) < 0.3
-
-
-def test_coverage_of_the_wealth() -> None:
-    """Laplace canaries with eps = 1: the quoted bound exceeds it rarely."""
-    rng = np.random.default_rng(4)
-    wrong = 0
-    for _ in range(150):
-        coins = rng.integers(0, 2, 200)
-        scores = coins + rng.laplace(size=200)
-        wrong += pl.audit.one_run_scores(scores, coins, budgets="confidence", delta=0.0, **COINS).epsilon > 1
-    assert wrong / 150 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
 
 
 def test_unfair_coins_are_noticed() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import privloss as pl
-from privloss.audit.betting import BETS, GRID
+from privloss.audit.betting import GRID
 from privloss.audit.events import canonical
 
 
@@ -86,9 +86,17 @@ def test_a_function_that_reseeds_itself_is_noticed() -> None:
 
 
 def test_nothing_is_learned_from_the_half_that_is_tested() -> None:
-    """Pure noise: an event chosen on the tested half would be "significant" far more often than 5 %."""
-    found = [pl.audit.mechanism(laplace(1.0), 0.0, 0.0, runs=100, seed=seed, claim=0.0) for seed in range(50)]
-    assert sum(a.verdict == "refuted" for a in found) / 50 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 50)
+    """The first half of the runs tells the inputs apart, the second says nothing, or the other way round."""
+
+    def turning(early: str, late: str) -> Any:
+        count = iter(range(10**6))
+        return lambda x: (early if next(count) < 200 else late)[x]
+
+    found = pl.audit.mechanism(turning("ab", "cc"), 0, 1, runs=200, seed=1)
+    assert found.counts == {"tp": 0, "positives": 100, "fp": 0, "negatives": 100}
+    assert found.epsilon == 0
+    found = pl.audit.mechanism(turning("cc", "ab"), 0, 1, runs=200, seed=1)
+    assert found.epsilon == 0
 
 
 def test_outputs_that_are_equal_are_one() -> None:
@@ -113,13 +121,29 @@ def test_bad_functions(change: dict[str, Any], match: str) -> None:
 def test_wealth_never_gains_under_the_null() -> None:
     """E[1 + kappa z] <= 1 for every bet, event and law on the edge of (eps, delta)-DP, both orders."""
     for eps, delta in [(0.5, 0.0), (1.0, 0.01), (0.0, 0.1)]:
-        grown = math.exp(eps)
+        factors = {}
+        for likely, unlikely in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            audit = pl.audit.stream(epsilon=eps, delta=delta)
+            audit._bet(0, bool(likely), bool(unlikely))
+            factors[likely, unlikely] = np.exp(audit._logs[0, :, -1])
+            assert np.all(factors[likely, unlikely] > 0)
         for p0 in np.linspace(0.001, 1, 50):
-            p1 = min(1.0, grown * p0 + delta, 1 - (1 - delta - p0) / grown)
-            z = lambda y, x: (y - grown * x - delta) / (grown + delta)  # noqa: B023, E731
-            mean = sum(a * b * z(y, x) for y, a in ((1, p1), (0, 1 - p1)) for x, b in ((1, p0), (0, 1 - p0)))
-            assert mean <= 1e-12
-            assert 1 + BETS.max() * min(z(0, 1), z(1, 1), z(0, 0)) > 0
+            p1 = min(1.0, math.exp(eps) * p0 + delta, 1 - (1 - delta - p0) * math.exp(-eps))
+            mean = sum(
+                (p1 if likely else 1 - p1) * (p0 if unlikely else 1 - p0) * found
+                for (likely, unlikely), found in factors.items()
+            )
+            assert np.all(mean <= 1 + 1e-12)
+
+
+def test_levels_of_a_stream() -> None:
+    """Refuted exactly where a wealth has reached 1/alpha, the claim and the grid alike."""
+    audit = pl.audit.stream(epsilon=1.0, delta=0.0)
+    for wealth, refuted in ((19.9, False), (20.1, True)):
+        audit._highest[:] = math.log(wealth)
+        assert audit.refuted is refuted
+        assert (audit.epsilon > 0) is refuted
+        assert audit.p_value == pytest.approx(1 / wealth)
 
 
 def test_streams_refute_what_is_false_and_not_what_is_true() -> None:
@@ -166,8 +190,15 @@ def test_a_saved_stream_goes_on_as_if_nothing_had_happened() -> None:
         whole.load_state_dict(state)
     with pytest.raises(pl.InvalidInput, match="another audit"):
         pl.audit.stream(epsilon=2.0, delta=0.0).load_state_dict(state)
-    with pytest.raises(pl.InvalidInput, match="state_dict"):
-        whole.load_state_dict({})
+    for broken in ({}, {key: value for key, value in state.items() if key != "logs"}):
+        with pytest.raises(pl.InvalidInput, match="state_dict"):
+            whole.load_state_dict(broken)
+    with pytest.raises(pl.InvalidInput, match="going back"):  # also into a new object
+        pl.audit.stream(epsilon=1.0, delta=0.0).load_state_dict(state)
+    third = pl.audit.stream(epsilon=1.0, delta=0.0)
+    third.observe(0.0, 1.0)
+    with pytest.raises(pl.InvalidInput, match="another audit"):  # what it has seen would be forgotten
+        third.load_state_dict(second.state_dict())
 
 
 # -- recorder ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tests.chapter.test_map import ROOT, ROWS, named
 
 PAGE = ROOT / "docs" / "mutants.md"
 _REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # plugins are loaded before the fork
-_HEAVY = (
+HEAVY = (
     "numpy",
     "scipy.optimize",
     "scipy.special",
@@ -68,6 +68,7 @@ def _in_child(source: Path, log: Path, tests: list[str]) -> None:
             os.dup2(out.fileno(), 1)
             os.dup2(out.fileno(), 2)
             sys.path.insert(0, str(source))
+            os.environ["PYTHONPATH"] = str(source)  # of processes that a test starts
             sys.dont_write_bytecode = True
             for name in [n for n in sys.modules if n.split(".")[0] in ("privloss", "tests")]:
                 del sys.modules[name]
@@ -92,7 +93,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="mutants with this in their label or description")
     only = parser.parse_args().only
     chosen = [m for m in MUTANTS if only in m.label or only in m.what]
-    for name in _HEAVY:
+    for name in HEAVY:
         __import__(name)
     every = list(dict.fromkeys(test for m in chosen for test in tests_of(m.label)))
     code, said = run(None, every)
@@ -106,8 +107,16 @@ def main() -> int:
         print(f"{verdict:8} {mutant.label:42} {mutant.what:44} {time.monotonic() - begun:4.1f} s  {said}", flush=True)
         lines.append(f"| `{mutant.label}` | {mutant.what} | {verdict} | `{said}` |")
     if not only:
-        PAGE.write_text(page(lines))
+        PAGE.write_text(written(PAGE.read_text(), page(lines), "# Planted errors in the chapter's theorems"))
     return 1 if bad else 0
+
+
+def written(whole: str, part: str, title: str) -> str:
+    """A page of parts that begin with a title each, with one of them written anew."""
+    parts = {
+        text.partition("\n")[0]: text.rstrip("\n") for text in re.split(r"^(?=# )", whole, flags=re.MULTILINE) if text
+    }
+    return "\n\n".join((parts | {title: part.rstrip("\n")}).values()) + "\n"
 
 
 def page(lines: list[str]) -> str:

@@ -62,6 +62,16 @@ def test_guesses_and_scores_of_one_run(tmp_path: Path, capsys: pytest.CaptureFix
     code, said, _ = run(["audit", "one-run", str(file), "--delta", "0", "--inclusion", "coins", "--json"], capsys)
     assert code == 0
     assert json.loads(said)["counts"] == {"canaries": 100, "guesses": 85, "correct": 80}
+    with_delta = ["audit", "one-run", str(file), "--delta", "1e-4", "--inclusion", "coins", "--json"]
+    code, _, problem = run(with_delta, capsys)  # nothing in the file says who decided that 85 are guessed
+    assert code == 2
+    assert "85 of 100" in problem
+    bounds = {}
+    for said_so in ("--guesses-fixed", "--guesses-decided-by-data"):
+        code, said, _ = run([*with_delta, said_so], capsys)
+        assert code == 0
+        bounds[said_so] = json.loads(said)["epsilon"]
+    assert 0 < bounds["--guesses-decided-by-data"] < bounds["--guesses-fixed"]
     both = tmp_path / "scores.json"
     both.write_text(json.dumps({"score": list(range(100)), "included": [0] * 50 + [1] * 50}))
     code, said, _ = run(
@@ -95,6 +105,71 @@ def test_the_ceiling_before_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert json.loads(said)["ceiling"] == pytest.approx(5.809004815, abs=1e-8)
     assert run(["audit", "ceiling", "--delta", "1e-5"], capsys)[0] == 2
+
+
+@pytest.fixture
+def audits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Files with a refuted and a standing audit of four releases of Gaussian noise, and their plan."""
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"steps": [{"mechanism": "gaussian", "noise_multiplier": 2.0, "count": 4}]}')
+    found = {"plan": str(plan)}
+    for name, tp, code in (("refuted", "180", 1), ("held", "138", 0)):
+        counts = ["--tp", tp, "--positives", "200", "--fp", str(200 - int(tp)), "--negatives", "200", "--delta", "1e-5"]
+        ended, said, _ = run(
+            ["audit", "counts", *counts, "--trials", "independent", "--plan", str(plan), "--json"], capsys
+        )
+        assert ended == code
+        (tmp_path / f"{name}.json").write_text(said)
+        found[name] = str(tmp_path / f"{name}.json")
+    return found
+
+
+def test_audits_on_a_certificate(audits: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "cert.json")
+    certify = ["certify", audits["plan"], "--delta", "1e-5", "--out", file]
+    assert run([*certify, "--audit", audits["held"]], capsys)[0] == 0
+    code, said, _ = run(["verify", file, "--json"], capsys)
+    assert code == 0
+    assert (json.loads(said)["refuted_by_audit"], json.loads(said)["audits"][0]["verdict"]) == (False, "not refuted")
+    code, said, _ = run([*certify, "--audit", audits["held"], "--audit", audits["refuted"]], capsys)
+    assert code == 0
+    assert "REFUTED: claim" in said
+    code, said, _ = run(["verify", file, "--json"], capsys)
+    assert (code, json.loads(said)["holds"], json.loads(said)["refuted_by_audit"]) == (1, True, True)
+    code, said, _ = run(["verify", file], capsys)
+    assert code == 1
+    assert "proven" in said
+    assert "REFUTED: claim 4.3" in said
+    code, _, problem = run(["certify", audits["plan"], "--delta", "1e-6", "--audit", audits["plan"]], capsys)
+    assert code == 2
+    assert "cannot be attached" in problem
+
+
+def test_audits_in_a_ledger(audits: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = ["--db", str(tmp_path / "privloss.db")]
+    ledger = lambda *words: run(["ledger", *words, *db], capsys)  # noqa: E731
+    ledger("init")
+    ledger("dataset", "add", "census", "--adjacency", "add-remove")
+    ledger("budget", "set", "census", "--currency", "pure", "--cap", "1")
+    ledger("reserve", "census", "--key", "k", "--cost", "0.5")
+    code, said, _ = ledger("attach", audits["refuted"], "--key", "k", "--date", "2026-11-17")
+    assert code == 0
+    assert "attached to k: REFUTED: claim 4.37" in said
+    assert ledger("attach", audits["held"], "--dataset", "census", "--reason", "yearly", "--json")[0] == 0
+    code, said, _ = ledger("history", "census", "--kind", "audited")
+    assert "REFUTED" in said
+    assert "2026-11-17" in said
+    assert "yearly" in said
+    assert ledger("history", "census", "--kind", "audited", "--csv")[1].count("REFUTED") == 1
+    events = json.loads(ledger("history", "census", "--kind", "audited", "--json")[1])
+    assert [event["audit"]["verdict"] for event in events] == ["refuted", "not refuted"]
+    assert "1 REFUTED of 2" in ledger("list")[1]
+    assert "1 REFUTED of 2" in ledger("status", "census")[1]
+    assert "1 REFUTED of 2" in ledger("verify")[1]
+    assert json.loads(ledger("verify", "--json")[1])["audits"] == {"attached": 2, "refuted": 1}
+    assert ledger("attach", audits["held"], "--key", "nobody")[0] == 3
+    assert ledger("attach", audits["held"])[0] == 2
+    assert ledger("attach", audits["plan"], "--dataset", "census")[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ refuted. Then only the first grid point at or above the truth matters, and one l
 from __future__ import annotations
 
 import math
+import secrets
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from privloss.numerics.floats import Real
 BETS = np.geomspace(0.02, 0.98, 16)
 GRID = np.concatenate([np.arange(0.0, 4.0, 0.02), np.arange(4.0, 12.01, 0.1)])
 _FIRST = 32  # pairs after which the first event is fitted
+_PARTS = {"name", "epsilon", "delta", "alpha", "rounds", "logs", "highest", "seen"}  # of a state
+_seen_here: dict[str, int] = {}  # rounds of every audit that this process has looked at
 _SLACK = 1e-9  # what logarithms of wealth are lowered by, for all roundings
 
 
@@ -40,6 +43,7 @@ class Stream:
         self._seen: tuple[list[Any], list[Any]] = ([], [])
         self._events: list[Event | None] = [None, None]
         self.rounds = 0
+        self.name = secrets.token_hex(8)  # of this audit, in all its states
 
     def observe(self, first: Any, second: Any) -> None:
         """One fresh output on either input."""
@@ -52,6 +56,7 @@ class Stream:
         for outputs, each in zip(self._seen, pair, strict=True):
             outputs.append(each)
         self.rounds += 1
+        _seen_here[self.name] = self.rounds
         if self.rounds >= _FIRST and self.rounds & (self.rounds - 1) == 0:  # 32, 64, 128, ...
             self._events = [learn(self._seen[i], self._seen[1 - i], self._gain) for i in (0, 1)]
 
@@ -104,22 +109,27 @@ class Stream:
     def state_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it for numbers and strings as outputs."""
         return {
-            "version": 1, "epsilon": self.claimed, "delta": self.delta, "alpha": self.alpha, "rounds": self.rounds,
+            "version": 1, "name": self.name, "epsilon": self.claimed, "delta": self.delta, "alpha": self.alpha,
+            "rounds": self.rounds,
             "logs": self._logs.tolist(), "highest": self._highest.tolist(), "seen": [list(s) for s in self._seen],
         }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state; never from one with fewer rounds than were seen here, since going back after
-        looking voids the guarantee."""
-        if not isinstance(state, dict) or state.get("version") != 1:
+        """Go on from a saved state; never from one with fewer rounds than this process has seen of it, nor in place of
+        what was seen here: going back after looking, or choosing among audits, voids the guarantee."""
+        if not isinstance(state, dict) or state.get("version") != 1 or not set(state) >= _PARTS:
             raise InvalidInput("state: must come from state_dict().")
         said = (state["epsilon"], state["delta"], state["alpha"])
         if said != (self.claimed, self.delta, self.alpha):
             raise InvalidInput(f"state: is of another audit (epsilon, delta, alpha = {said}).")
-        if state["rounds"] < self.rounds:
+        seen = max(self.rounds, _seen_here.get(state["name"], 0))
+        if state["rounds"] < seen:
             raise InvalidInput(
-                f"state: has {state['rounds']} rounds where {self.rounds} were seen; going back voids the guarantee."
+                f"state: has {state['rounds']} rounds where {seen} were seen; going back voids the guarantee."
             )
+        if self.rounds > 0 and state["name"] != self.name:
+            raise InvalidInput(f"state: is of another audit than the one that has seen {self.rounds} rounds here.")
+        self.name = state["name"]
         self.rounds = checks.whole("rounds", state["rounds"], 0, 10**12)
         self._logs, self._highest = np.array(state["logs"]), np.array(state["highest"])
         self._seen = tuple([canonical(_tuples(x)) for x in s] for s in state["seen"])  # type: ignore[assignment]

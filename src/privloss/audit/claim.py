@@ -28,17 +28,19 @@ POINTS = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 47)])  # where a plan's
 
 @dataclass(frozen=True)
 class Claim:
-    """Points of a privacy profile from above; `epsilon` is what is claimed at the delta of the audit."""
+    """Points of a privacy profile from above; `epsilon` is claimed at `delta`: of a plan, at that of the audit."""
 
     eps: tuple[float, ...]
     deltas: tuple[float, ...]
     epsilon: Bound
     text: str
     adjacency: str | None = None
+    delta: float = 0.0
+    plan: Plan | None = None
 
     @classmethod
     def pair(cls, epsilon: float, delta: float) -> Claim:
-        return cls((epsilon,), (delta,), exactly(epsilon), f"({epsilon:g}, {delta:g})-DP")
+        return cls((epsilon,), (delta,), exactly(epsilon), f"({epsilon:g}, {delta:g})-DP", delta=delta)
 
     def most_true(self, fpr: Any) -> Real:
         """F_K: the largest true positive rate at a false positive rate, rounded up."""
@@ -75,7 +77,7 @@ def read_claim(claim: Any, delta: float, adjacency: str | None = None) -> Claim 
         profile = plan.delta(POINTS.tolist(), adjacency=adjacency, tolerance=_WIDTH)
         deltas = tuple(float(d.upper) for d in profile)
         at = plan.epsilon(delta, adjacency=adjacency)
-        return Claim(tuple(POINTS.tolist()), deltas, at, repr(plan), adjacency or plan.adjacency)
+        return Claim(tuple(POINTS.tolist()), deltas, at, repr(plan), adjacency or plan.adjacency, delta, plan)
     if isinstance(claim, tuple):
         if len(claim) != 2:
             raise InvalidInput(f"claim = {claim!r}: must be a plan, a number or a pair (epsilon, delta).")

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from privloss.audit.claim import Claim
+from privloss.audit.record import BLIND, NOT_REFUTED, REFUTED, rounded_down
 from privloss.numerics.bound import Bound
 
-REFUTED, NOT_REFUTED, BLIND = "refuted", "not refuted", "blind"
 _SAYING = (None, BLIND, NOT_REFUTED, REFUTED)  # how much a verdict says
 
 
@@ -27,8 +27,10 @@ class Audit:
     assumptions: tuple[str, ...]
     p_value: float | None = None  # of the claim
     verdict: str | None = None  # "refuted", "not refuted", "blind"; None without a claim
-    claim: Bound | None = None  # the epsilon that is claimed at delta
+    claim: Bound | None = None  # the epsilon that is claimed at claim_delta
+    claim_delta: float | None = None  # of a plan: delta; of a pair: its own
     claim_text: str = ""
+    claim_plan: dict[str, Any] | None = None  # as in a plan file
     region: tuple[float, float] | None = None  # TPR is at least, FPR at most
     counts: dict[str, int] | None = None
     threshold: float | None = None
@@ -39,12 +41,13 @@ class Audit:
 
     def __str__(self) -> str:
         text = (
-            f"With {_confidence(self.alpha)} confidence epsilon >= {_down(self.epsilon)} at delta = {self.delta:g} "
-            f"(ceiling {_down(self.ceiling)})."
+            f"With {_confidence(self.alpha)} confidence epsilon >= {rounded_down(self.epsilon)} "
+            f"at delta = {self.delta:g} (ceiling {rounded_down(self.ceiling)})."
         )
         if self.verdict is not None and self.claim is not None:
             p = "" if self.p_value is None else f", p = {self.p_value:.2g}"
-            text += f" Claim {self.claim.upper:.6g}: {self.verdict}{p}."
+            at = "" if self.claim_delta in (None, self.delta) else f" at delta = {self.claim_delta:g}"
+            text += f" Claim {self.claim.upper:.6g}{at}: {self.verdict}{p}."
         return text
 
     def to_json(self) -> dict[str, Any]:
@@ -68,14 +71,6 @@ def _confidence(alpha: float) -> str:
     return f"{math.floor((1 - alpha) * 1e6 + 1e-6) / 1e6:.6g}" if alpha >= 1e-5 else f"1 - {alpha:g}"
 
 
-def _down(value: float) -> str:
-    """Four significant digits, rounded down."""
-    if value == 0 or math.isinf(value):
-        return f"{value:g}"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return f"{math.floor(value / unit * (1 + 1e-15)) * unit:.{max(0, 3 - math.floor(math.log10(value)))}f}"
-
-
 def strongest(found: Sequence[Audit]) -> Audit:
     """Of audits of one claim that share alpha: the one that says most."""
     return max(found, key=lambda a: (_SAYING.index(a.verdict), a.epsilon))
@@ -86,4 +81,6 @@ def judged(claim: Claim | None, refuted: bool, could: bool) -> dict[str, Any]:
     if claim is None:
         return {}
     verdict = REFUTED if refuted else NOT_REFUTED if could else BLIND
-    return {"verdict": verdict, "claim": claim.epsilon, "claim_text": claim.text}
+    plan = None if claim.plan is None else {**claim.plan.to_dict(), "adjacency": claim.adjacency}
+    said = {"verdict": verdict, "claim": claim.epsilon, "claim_delta": claim.delta, "claim_text": claim.text}
+    return {**said, "claim_plan": plan}

@@ -17,7 +17,7 @@ from privloss.audit import bands, checks, rates
 from privloss.audit.claim import Claim, read_claim
 from privloss.audit.joint import MOST
 from privloss.audit.result import Audit, judged, strongest
-from privloss.audit.trials import TRIALS
+from privloss.audit.trials import TRIALS, assumed
 from privloss.audit.trials import judge as judge_counts
 from privloss.errors import InvalidInput, Unsupported
 from privloss.numerics import check
@@ -25,6 +25,7 @@ from privloss.numerics.floats import Real
 
 SIGNS = {"up": (1.0,), "down": (-1.0,), "both": (1.0, -1.0)}
 WAYS = ("band", "split", "bonferroni", "dkw")
+_FIXED = "direction, delta, alpha"
 NAMES = {"band": "uniform band over all thresholds", "bonferroni": "Bonferroni over all thresholds", "dkw": "DKW band"}
 
 
@@ -123,10 +124,11 @@ def _chosen(
     low, high = cuts.limits(threshold, alpha)
     values = rates.epsilon_of(low, high, delta)
     i = int(np.argmax(values))
-    ceiling = _ceiling(cuts, threshold, alpha, delta)
+    perfect = Cuts(np.zeros(1), np.array([cuts.positives]), np.zeros(1), cuts.positives, cuts.negatives)
+    best = perfect.limits(threshold, alpha)
+    ceiling = float(rates.epsilon_of(*best, delta)[0])
     mus = np.array([rates.mu_of(float(a), float(b)) for a, b in zip(low, high, strict=True)])
     excess = None if claim is None else claim.excess(low, high)
-    perfect = Cuts(np.zeros(1), np.array([cuts.positives]), np.zeros(1), cuts.positives, cuts.negatives)
     if excess is not None and excess.max() > 1e-12:
         i = int(np.argmax(excess))
     return Audit(
@@ -135,7 +137,7 @@ def _chosen(
         alpha=alpha,
         ceiling=max(ceiling, float(values.max())),
         method=NAMES[threshold],
-        assumptions=_assumed("the threshold was chosen on the scores, and that is paid for"),
+        assumptions=assumed(_FIXED, claim, "the threshold was chosen on the scores, and that is paid for"),
         region=(float(low[i]), float(high[i])),
         counts={
             "tp": int(cuts.tp[i]), "positives": cuts.positives, "fp": int(cuts.fp[i]), "negatives": cuts.negatives,
@@ -146,22 +148,9 @@ def _chosen(
         **judged(
             claim,
             excess is not None and bool(excess.max() > 1e-12),
-            claim is not None and bool(claim.excess(*perfect.limits(threshold, alpha)).max() > 1e-12),
+            claim is not None and bool(claim.excess(*best).max() > 1e-12),
         ),
     )  # fmt: skip
-
-
-def _ceiling(cuts: Cuts, way: str, alpha: float, delta: float) -> float:
-    best = Cuts(np.zeros(1), np.array([cuts.positives]), np.zeros(1), cuts.positives, cuts.negatives)
-    return float(rates.epsilon_of(*best.limits(way, alpha), delta)[0])
-
-
-def _assumed(threshold: str) -> tuple[str, ...]:
-    return (
-        f"trials: {TRIALS['independent']}",
-        threshold,
-        "direction, delta, alpha and the method were fixed before the scores were looked at",
-    )
 
 
 def _fixed(members: Real, others: Real, place: float, delta: float, alpha: float, claim: Claim | None) -> Audit:
@@ -187,5 +176,5 @@ def _split(members: Real, others: Real, delta: float, alpha: float, claim: Claim
     return replace(
         found,
         method=f"threshold from a random half, {found.method} on the other",
-        assumptions=_assumed("the threshold was chosen on a random half of the scores"),
+        assumptions=assumed(_FIXED, claim, "the threshold was chosen on a random half of the scores"),
     )

@@ -92,11 +92,7 @@ def judge(
         alpha=alpha,
         ceiling=ceiling,
         method="joint exact test of both counts" if joint else "Clopper-Pearson limits on both rates",
-        assumptions=(
-            f"trials: {TRIALS['independent']}",
-            "the threshold, delta, alpha and the method were fixed before the scores were looked at",
-            *adjacency_of(claim),
-        ),
+        assumptions=assumed("the threshold, delta, alpha", claim),
         p_value=p,
         region=(low, high),
         counts={"tp": tp, "positives": positives, "fp": fp, "negatives": negatives},
@@ -105,6 +101,12 @@ def judge(
         notes=tuple(notes),
         **judged(claim, p is not None and p <= alpha, best is not None and best <= alpha),
     )
+
+
+def assumed(fixed: str, claim: Claim | None, *more: str) -> tuple[str, ...]:
+    """The hypotheses of an audit of independent trials; `fixed` is what was, besides the method, before looking."""
+    before = f"{fixed} and the method were fixed before the scores were looked at"
+    return f"trials: {TRIALS['independent']}", *more, before, *adjacency_of(claim)
 
 
 def adjacency_of(claim: Claim | None) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from privloss.certificates.balls import Rejected, Use, rational
 from privloss.certificates.budget import DEFAULT_WORK, Undecided
 from privloss.certificates.checker import FORMAT, check, delta_bounds, digest
 from privloss.certificates.claim import crossing, decimal_text, end, lower_of, text, upper_of
+from privloss.certificates.evidence import attached, listed
 from privloss.certificates.methods.bounds import DeltaBounds
 from privloss.certificates.models import Model
 from privloss.certificates.pairs.base import Steps
@@ -58,6 +59,19 @@ class Certificate:
         method = " and ".join(dict.fromkeys(_methods(self.data["parameters"])))
         low, high = _double(ends["lower"], up=False), _double(ends["upper"], up=True)
         return Bound(low, high, f"certified ({method})", (f"precision {self.data['parameters']['precision']} bits",))
+
+    @property
+    def audits(self) -> list[dict[str, Any]]:
+        """What the audits that it carries have found."""
+        return listed(self.data)
+
+    def with_audit(self, audit: Any, *, date: str | None = None) -> Certificate:
+        """With an audit (`pl.audit`, or its JSON) of what it claims; `date` is the day it was made (today)."""
+        try:
+            found = attached(self.data, audit.to_json() if hasattr(audit, "to_json") else audit, date)
+        except (Rejected, TypeError, ValueError) as problem:
+            raise InvalidInput(f"audit: cannot be attached to this certificate: {problem}.") from None
+        return Certificate({**found, "hash": digest(found)})
 
     def to_json(self) -> str:
         return json.dumps(self.data, indent=1)
@@ -99,6 +113,12 @@ class Verdict:
     holds: bool
     reason: str
     undecided: bool = False
+    audits: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether an audit that the certificate carries refutes that what is certified is what ran."""
+        return any(found["verdict"] == "refuted" for found in self.audits)
 
 
 def _methods(parameters: dict[str, Any]) -> list[str]:
@@ -118,13 +138,14 @@ def verify(certificate: Certificate | str | Path | dict[str, Any], *, work: floa
     allowed = checks.number("work", work, low=1)
     if isinstance(certificate, (str, Path)):
         certificate = Certificate.load(certificate)
+    data = certificate.data if isinstance(certificate, Certificate) else certificate
     try:
-        check(certificate.data if isinstance(certificate, Certificate) else certificate, allowed)
+        check(data, allowed)
     except Undecided as problem:
         return Verdict(False, f"undecided: {problem} ({allowed:.0f} evaluations; `work` allows for more)", True)
     except Rejected as problem:
         return Verdict(False, str(problem))
-    return Verdict(True, "every inequality holds")
+    return Verdict(True, "every inequality holds", audits=tuple(listed(data)))
 
 
 def certify(

@@ -18,6 +18,7 @@ from flint import arb, ctx
 
 from privloss.certificates.balls import Rejected, Use, exact, need, whole
 from privloss.certificates.budget import DEFAULT_WORK, Undecided, limited
+from privloss.certificates.evidence import check_audits
 from privloss.certificates.methods.bounds import DeltaBounds, Enclosure, part
 from privloss.certificates.methods.chernoff import by_chernoff
 from privloss.certificates.methods.lattice import by_lattice
@@ -81,8 +82,8 @@ def check(data: Any, work: float = DEFAULT_WORK) -> None:
 
 
 def _check(data: Any) -> None:
-    known = isinstance(data, dict) and set(data) == KEYS
-    need(known, f"a certificate has exactly the fields {', '.join(sorted(KEYS))}")
+    known = isinstance(data, dict) and set(data) - {"audits"} == KEYS
+    need(known, f"a certificate has exactly the fields {', '.join(sorted(KEYS))}, and perhaps audits")
     need(data["format"] == FORMAT, f"format = {data['format']!r} must be {FORMAT!r}")
     need(data["hash"] == digest(data), "the hash does not belong to the other fields")
     parameters = data["parameters"]
@@ -96,6 +97,7 @@ def _check(data: Any) -> None:
             sides = plan_pairs(data["plan"], data["adjacency"], boxed=True)
         need(list(sides.theorems) == data["theorems"], "theorems: not those of this plan")
         _judge(claim, sides, parameters)
+        check_audits(data)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -114,6 +115,22 @@ def plan_from(path: Path | None, *, adjacency: str | None = None, **flags: str |
     if flags.get("noise_multiplier") is None:
         raise InvalidInput("--noise-multiplier: is missing; give it or a plan file.")
     return plan_at(str(flags["noise_multiplier"]), given, adjacency)
+
+
+def text_of(path: Path) -> str:
+    """What a file holds."""
+    try:
+        return path.read_text(encoding="utf-8-sig")  # spreadsheets write a mark in front
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path}: cannot be read ({problem}).") from None
+
+
+def json_of(path: Path, text: str | None = None) -> Any:
+    """What a JSON file holds; `text` if it was read already."""
+    try:
+        return json.loads(text_of(path) if text is None else text)
+    except (ValueError, RecursionError) as problem:
+        raise InvalidInput(f"{path}: is no JSON ({problem}).") from None
 
 
 def load_plan(path: Path) -> Plan:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss.cli.arguments import AsJson, finite, load_plan, number, print_table
+from privloss.cli.arguments import AsJson, finite, json_of, load_plan, number, print_table, text_of
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
@@ -117,9 +117,12 @@ def one_run(
     guesses: Annotated[str | None, typer.Option("--guesses", help="Instead of a file.")] = None,
     correct: Annotated[str | None, typer.Option("--correct", help="Instead of a file.")] = None,
     budgets: Annotated[str | None, typer.Option("--budgets", help='For scores: "50:50,100:0", or confidence.')] = None,
-    guesses_decided: Annotated[
-        bool, typer.Option("--guesses-decided-by-data", help="The number of guesses was not fixed in advance.")
-    ] = False,
+    guesses_fixed: Annotated[
+        bool | None,
+        typer.Option(
+            "--guesses-fixed/--guesses-decided-by-data", help="Whether their number was fixed before looking."
+        ),
+    ] = None,
     plan: PlanClaim = None,
     claim_epsilon: Claimed = None,
     alpha: Alpha = "0.05",
@@ -137,20 +140,13 @@ def one_run(
         "alpha": number("--alpha", alpha),
         "claim": _claim(plan, claim_epsilon, delta),
     }
-    if file is not None and budgets is not None:
-        rows = _rows(file, ("score", "included"))
-        coins = [_bit("included", row["included"]) for row in rows]
-        found = one_run_scores([r["score"] for r in rows], coins, budgets=_budgets(budgets), **common)
+    if budgets is not None:
+        scores, coins = _scored(file, budgets, guesses_fixed)
+        found = one_run_scores(scores, coins, budgets=_budgets(budgets), **common)
     else:
-        if file is not None:
-            m, r, v = _guessed(file)
-        else:
-            given = {"--canaries": canaries, "--guesses": guesses, "--correct": correct}
-            for flag, text in given.items():
-                if text is None:
-                    raise InvalidInput(f"{flag}: is missing; give it or a file.")
-            m, r, v = (_whole(flag, str(text)) for flag, text in given.items())
-        found = audit_run(canaries=m, guesses=r, correct=v, guesses_fixed=not guesses_decided, **common)
+        m, r, v = _guessed(file) if file is not None else _given(canaries, guesses, correct)
+        fixed = _fixed(guesses_fixed, r == m or (plan is None and common["delta"] == 0), f"{r} of {m}")
+        found = audit_run(canaries=m, guesses=r, correct=v, guesses_fixed=fixed, **common)
     _say(found, as_json)
 
 
@@ -170,7 +166,7 @@ def mechanism(
     """A mechanism given as a function, on two neighbouring inputs."""
     from privloss.audit.black_box import mechanism as audit_mechanism
 
-    first, second, f = _json(x), _json(y), _function(function)
+    first, second, f = json_of(x), json_of(y), _function(function)
     with progress_bar("running") as bar:
         found = audit_mechanism(
             f, first, second,
@@ -268,9 +264,9 @@ def _bit(name: str, value: Any) -> bool:
 
 def _rows(file: Path, columns: tuple[str, str]) -> list[dict[str, Any]]:
     """The rows of a CSV file or of a JSON list of objects, or an object of two lists; numbers in the first column."""
-    text = _text(file)
+    text = text_of(file)
     if file.suffix.lower() == ".json":
-        content = _parsed(file, text)
+        content = json_of(file, text)
         rows = _from_json(content, columns, file)
     else:
         rows = list(csv.DictReader(text.splitlines()))
@@ -294,6 +290,33 @@ def _from_json(content: Any, columns: tuple[str, str], file: Path) -> list[dict[
     return content if isinstance(content, list) else []
 
 
+def _given(canaries: str | None, guesses: str | None, correct: str | None) -> list[int]:
+    """The same from flags."""
+    found = []
+    for flag, text in {"--canaries": canaries, "--guesses": guesses, "--correct": correct}.items():
+        if text is None:
+            raise InvalidInput(f"{flag}: is missing; give it or a file.")
+        found.append(_whole(flag, text))
+    return found
+
+
+def _scored(file: Path | None, budgets: str, guesses_fixed: bool | None) -> tuple[list[float], list[bool]]:
+    """Scores and coins of canaries."""
+    if file is None or guesses_fixed is False:
+        raise InvalidInput(f"--budgets = {budgets!r}: are fixed numbers of guesses from scores in a file.")
+    rows = _rows(file, ("score", "included"))
+    return [row["score"] for row in rows], [_bit("included", row["included"]) for row in rows]
+
+
+def _fixed(said: bool | None, same: bool, guessed: str) -> bool:
+    """Whether the number of guesses was fixed in advance: it must be said unless it is all the same."""
+    if said is None and not same:
+        raise InvalidInput(
+            f"--guesses-fixed or --guesses-decided-by-data: is missing; {guessed} canaries were guessed."
+        )
+    return said is not False
+
+
 def _guessed(file: Path) -> tuple[int, int, int]:
     """Canaries, guesses and right ones: a guess is in, out or empty."""
     rows = _rows(file, ("guess", "included"))
@@ -315,24 +338,6 @@ def _budgets(text: str) -> Any:
         return [tuple(int(part) for part in pair.split(":")) for pair in text.split(",")]
     except ValueError:
         raise InvalidInput(f'--budgets = {text!r}: must be pairs like "50:50,100:0", or confidence.') from None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{file}: cannot be read ({problem}).") from None
-
-
-def _json(file: Path) -> Any:
-    return _parsed(file, _text(file))
-
-
-def _parsed(file: Path, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as problem:
-        raise InvalidInput(f"{file}: is no JSON ({problem}).") from None
 
 
 def _function(text: str) -> Any:

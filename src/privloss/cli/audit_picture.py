@@ -10,7 +10,7 @@ import numpy as np
 
 from privloss.audit.claim import Claim, read_claim
 from privloss.audit.result import Audit
-from privloss.audit.trial_scores import Cuts
+from privloss.audit.trial_scores import NAMES, SIGNS, Cuts
 from privloss.papers.canvas import picture, plain
 
 _WARNING, _CALM, _LINE = "#c44e52", "#4c72b0", "#333333"
@@ -30,6 +30,7 @@ def draw(
             _shade(axis, known, x)
         if raw is not None:
             _steps(axis, *raw)
+            _staircase(axis, found, *raw)
         if found.region is not None:
             _rectangle(axis, found, log)
         axis.plot(x, x, ":", color="#888888", linewidth=1)
@@ -41,7 +42,7 @@ def draw(
         axis.set_ylabel("true positive rate")
         plain(axis)
         axis.legend(frameon=False, fontsize=8, loc="lower right")
-        caption = f"{found} {found.method}. Assumed: {'; '.join(found.assumptions)}."
+        caption = f"{found} {found.method[0].upper()}{found.method[1:]}. Assumed: {'; '.join(found.assumptions)}."
         canvas.suptitle(textwrap.fill(caption, 98), fontsize=7.5, x=0.02, ha="left")
 
 
@@ -57,6 +58,19 @@ def _steps(axis: Any, members: list[float], others: list[float], direction: str)
     fpr = np.append(cuts.fp[::-1] / cuts.negatives, 1.0)
     tpr = np.append(cuts.tp[::-1] / cuts.positives, 1.0)
     axis.step(np.insert(fpr, 0, 0.0), np.insert(tpr, 0, 0.0), where="post", color=_CALM, linewidth=1.2, label="scores")
+
+
+def _staircase(axis: Any, found: Audit, members: list[float], others: list[float], direction: str) -> None:
+    """Where limits hold at all thresholds at once: the curve cannot lie to the right of and below it."""
+    way = next((way for way, name in NAMES.items() if name == found.method), None)
+    if way is None:
+        return
+    sign = SIGNS[direction][0]
+    cuts = Cuts.of(sign * np.array(members), sign * np.array(others))
+    low, high = cuts.limits(way, found.alpha / len(SIGNS[direction]))
+    order = np.lexsort((low, high))
+    least = np.maximum.accumulate(low[order])
+    axis.step(high[order], least, where="post", color=_CALM, linewidth=1, linestyle="--", label="least it can be")
 
 
 def _rectangle(axis: Any, found: Audit, log: bool) -> None:

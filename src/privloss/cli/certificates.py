@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss.cli.arguments import Adjacency, AsJson, finite, number, print_table, takes_plan
+from privloss.cli.arguments import Adjacency, AsJson, finite, json_of, number, print_table, takes_plan
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
 if TYPE_CHECKING:
     from privloss.mechanisms.base import Plan
+
+Audits = Annotated[
+    list[Path] | None,
+    typer.Option("--audit", help="What `privloss audit ... --json` printed of this claim; may be given several times."),
+]
 
 
 @takes_plan
@@ -22,16 +28,15 @@ def certify(
     delta: Annotated[str | None, typer.Option("--delta", help="Certify epsilon at this delta.")] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="Certify delta at this epsilon.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Where to write the certificate.")] = None,
+    audit: Audits = None,
     adjacency: Adjacency = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove an answer in ball arithmetic, and write the proof to a file."""
     if (delta is None) == (epsilon is None):
         raise InvalidInput(f"--delta = {delta!r}, --epsilon = {epsilon!r}: give exactly one of them.")
-    if out is not None and out.is_dir():
-        raise InvalidInput(f"--out = {str(out)!r}: is a directory.")
-    if out is not None and not out.parent.is_dir():
-        raise InvalidInput(f"--out = {str(out)!r}: its directory does not exist.")
+    _writable(out)
+    audits = [json_of(file) for file in audit or []]
     from privloss.certificates.certificate import certify as prove
 
     at = number("--delta", delta) if delta is not None else number("--epsilon", str(epsilon))
@@ -41,6 +46,8 @@ def certify(
             if delta is not None
             else prove(plan, epsilon=at, adjacency=adjacency)
         )
+    for each in audits:
+        found = found.with_audit(each)
     if out is not None:
         found.save(out)
     if as_json:
@@ -50,8 +57,24 @@ def certify(
     ends = found.data["claim"][name]
     print(f"{name} in [{ends['lower']}, {ends['upper']}]   at {'delta' if delta is not None else 'epsilon'} = {at:g}")
     print(f"adjacency {found.data['adjacency']}; {found.bound.method}, {found.data['parameters']['precision']} bits")
+    _say_audits(found.audits)
     if out is not None:
         print(f"certificate: {out}   (check it with: privloss verify {out})")
+
+
+def _writable(out: Path | None) -> None:
+    """A place for a certificate, before the work."""
+    if out is not None and out.is_dir():
+        raise InvalidInput(f"--out = {str(out)!r}: is a directory.")
+    if out is not None and not out.parent.is_dir():
+        raise InvalidInput(f"--out = {str(out)!r}: its directory does not exist.")
+
+
+def _say_audits(audits: Iterable[dict[str, Any]]) -> None:
+    from privloss.audit.record import line
+
+    for each in audits:
+        print(line({**each, "claim": each["claim"]["upper"]}))
 
 
 def verify(
@@ -64,7 +87,8 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate; exit code 0 if its claim is proven, 1 if it is not or remains undecided."""
+    """Check a certificate; exit code 0 if its claim is proven, 1 if it is not or remains undecided, or if an audit that
+    it carries refutes that this is what ran."""
     other = None if against is None else number("--against", against)
     from privloss.certificates.certificate import Certificate
     from privloss.certificates.certificate import verify as judge
@@ -83,6 +107,8 @@ def verify(
                     "undecided": verdict.undecided,
                     "reason": verdict.reason,
                     "claim": claim,
+                    "audits": list(verdict.audits),
+                    "refuted_by_audit": verdict.refuted,
                     **extra,
                 }
             )
@@ -96,7 +122,9 @@ def verify(
             )
     else:
         print(f"{file}: {verdict.reason if verdict.undecided else 'REJECTED. ' + verdict.reason}")
-    if not verdict.holds:
+    if not as_json:
+        _say_audits(verdict.audits)
+    if not verdict.holds or verdict.refuted:
         raise typer.Exit(1)
 
 

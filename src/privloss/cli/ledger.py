@@ -12,7 +12,7 @@ import typer
 
 from privloss.cli import ledger_look as ledger_look
 from privloss.cli import ledger_setup as ledger_setup
-from privloss.cli.arguments import AsJson, load_plan, number
+from privloss.cli.arguments import AsJson, json_of, load_plan, number
 from privloss.cli.ledger_shared import (
     Actor,
     Analyst,
@@ -142,9 +142,29 @@ def void(key: Key, reason: Reason = "", actor: Actor = None, db: Db = None, as_j
         _moved(ledger.void(key, reason=reason), as_json)
 
 
+@command(app)
+def attach(
+    file: Annotated[Path, typer.Argument(help="What `privloss audit ... --json` has printed.")],
+    dataset: Annotated[str | None, typer.Option("--dataset", help="The dataset or group it is about.")] = None,
+    key: Annotated[str | None, typer.Option("--key", help="Or the key.")] = None,
+    date: Annotated[str | None, typer.Option("--date", help="The day it was made.  [default: today]")] = None,
+    reason: Reason = "",
+    actor: Actor = None,
+    db: Db = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put what an audit has found into the history of a dataset or key; changes no balance."""
+    from privloss.audit.record import line
+
+    with opened(db, actor) as ledger:
+        found = ledger.attach_audit(json_of(file), dataset=dataset, key=key, date=date, reason=reason)
+    about = {"dataset": dataset} if key is None else {"key": key}
+    say({**about, "audit": found}, as_json, f"attached to {dataset if key is None else key}: {line(found)}")
+
+
 # the order of the help: first what most people came for
 _ORDER = (
-    "init", "quote", "reserve", "start", "commit", "void", "list", "status", "history", "odometer", "freeze",
+    "init", "quote", "reserve", "start", "commit", "void", "list", "status", "history", "odometer", "attach", "freeze",
     "unfreeze", "verify", "doctor", "export", "backup", "restore", "roles",
 )  # fmt: skip
 app.registered_commands.sort(key=lambda each: _ORDER.index(str(each.name)))

@@ -11,15 +11,15 @@ import typer
 
 from privloss.cli.arguments import AsJson, finite, number
 from privloss.cli.ledger_shared import Db, Name, app, command, opened, say
-from privloss.cli.ledger_text import COLUMNS, as_csv, event_row, outline, rough_parts, show_table
+from privloss.cli.ledger_text import COLUMNS, as_csv, audits_text, event_row, outline, rough_parts, show_table
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
 KINDS = (
     "account", "budget", "frozen", "reserved", "started", "committed", "voided", "refused", "restored", "opened",
-    "dataset",
+    "dataset", "audited",
 )  # fmt: skip
-_LIST = ("name", "kind", "under", "currency", "cap", "committed", "reserved", "remaining", "frozen")
+_LIST = ("name", "kind", "under", "currency", "cap", "committed", "reserved", "remaining", "frozen", "audits")
 
 
 @command(app, "list")
@@ -41,6 +41,7 @@ def _listed(status: dict[str, Any]) -> dict[str, str]:
         "under": status.get("parent") or "",
         "currency": status["currency"] or "no budget",
         "frozen": "frozen" if status["frozen"] else "",
+        "audits": audits_text(**status.get("audits", {})),
     }
     for part in ("cap", "committed", "reserved", "remaining"):
         up = part in ("committed", "reserved")
@@ -53,7 +54,8 @@ def status(name: Name, db: Db = None, as_json: AsJson = False) -> None:
     """What is committed, reserved and left, and what the cap guarantees."""
     with opened(db) as ledger:
         found = ledger.status(name)
-    say(found, as_json, lambda: "\n".join(outline(found)))
+    shown = {**found, "audits": audits_text(**found["audits"])} if "audits" in found else found
+    say(found, as_json, lambda: "\n".join(outline(shown)))
 
 
 @command(app)
@@ -144,7 +146,12 @@ def verify(
         missing = [] if kept is None else check_head(ledger.store, kept, word)
     problems = [*found.problems, *missing]
     data: dict[str, Any] = {"clean": found.clean, "events": found.events, "head": found.head, "problems": problems}
+    data["audits"] = {"attached": found.attached, "refuted": found.refuted}
     lines = [f"clean: {found.events} events; head {found.head}"]
+    if found.attached:
+        lines.append(
+            f"audits: {audits_text(found.attached, found.refuted)} (privloss ledger history NAME --kind audited)"
+        )
     if kept is not None:
         data["goes_on_from_head"] = not missing
         lines.append(f"goes on from the head in {head}")

@@ -130,6 +130,10 @@ def _detail(event: Mapping[str, Any], name: str) -> str:
             found.append(f"short by {rough_parts(event['short'], up=True)}")
     elif "why" in event:
         found.append(event["why"])
+    if "audit" in event:
+        from privloss.audit.record import line
+
+        found.append(line(event["audit"]))
     if "adjacency" in event:
         found += [event["adjacency"], f"protects one {event['unit']}"]
         found += [f"{word} {event[part]}" for part, word in (("parent", "under"), ("blocks", "by")) if part in event]
@@ -143,6 +147,13 @@ def _detail(event: Mapping[str, Any], name: str) -> str:
     if blocks:
         found.append(blocks[0] if len(blocks) == 1 else f"{len(blocks)} blocks {blocks[0]} to {blocks[-1]}")
     return ", ".join(found)
+
+
+def audits_text(attached: int = 0, refuted: int = 0) -> str:
+    """How many audits there are, and loudly how many of them refute what was claimed."""
+    if not refuted:
+        return str(attached or "")
+    return f"{refuted} REFUTED" if refuted == attached else f"{refuted} REFUTED of {attached}"
 
 
 def _budget(budget: Mapping[str, Any]) -> str:
@@ -210,7 +221,8 @@ def show_table(rows: Sequence[Mapping[str, str]], columns: Sequence[str], right:
     for column in used:
         made.add_column(column, justify="right" if column == right else "left", no_wrap=column in ("at", "seq"))
     for row in rows:
-        style = "red" if row.get("kind") == "refused" else ""
+        loud = any("REFUTED" in row.get(column, "") for column in ("detail", "audits"))
+        style = "bold red" if loud else "red" if row.get("kind") == "refused" else ""
         made.add_row(*(Text(row[column]) for column in used), style=style)
     print_table(made)
 

@@ -203,6 +203,24 @@ class Move(Command):
 
 
 @dataclass(frozen=True)
+class Attach(Command):
+    """What an audit has found: about a key, and so all that it is charged to, or else about an account."""
+
+    audit: dict[str, Any]  # its facts: `audit/record.py`
+    account: str = ""
+    key: str = ""
+    note: Note = Note()
+
+    @property
+    def accounts(self) -> Collection[str]:
+        return () if self.key else (self.account,)
+
+    @property
+    def moves(self) -> Collection[str]:
+        return (self.key,) if self.key else ()
+
+
+@dataclass(frozen=True)
 class Expire(Command):
     """Keys whose lease has ended: a reservation is given back, a started analysis counts as spent."""
 

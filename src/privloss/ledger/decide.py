@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterator
 
 from privloss.ledger.amounts import show
-from privloss.ledger.commands import AddAccount, Command, Expire, Freeze, Move, Reserve, SetBudget
+from privloss.ledger.commands import AddAccount, Attach, Command, Expire, Freeze, Move, Reserve, SetBudget
 from privloss.ledger.filters import Filter
 from privloss.ledger.names import normal
 from privloss.ledger.refusals import Refusal as Refusal
@@ -28,6 +28,7 @@ from privloss.ledger.state import (
     Event,
     State,
     apply,
+    evidence_mark,
 )
 
 Decision = list[Event] | Refused
@@ -157,6 +158,27 @@ def _unfit_beneath(account: Account, budget: Filter, period: bool) -> Refused | 
     if budget.cap > above.cap or any(size > above.caps.get(part, size) for part, size in budget.caps.items()):
         return Refused(Refusal.QUOTA_ABOVE_CAP, "a quota or period's budget must not exceed the dataset's cap")
     return None
+
+
+@_decide.register
+def _attach(command: Attach, state: State, now: float) -> Decision:
+    """Evidence moves no balance, and may concern what is frozen. What was attached last is not attached again: the
+    reply to it may have been lost."""
+    if command.key:
+        analysis = state.analyses.get(command.key)
+        if analysis is None:
+            return _unknown_key(command.key)
+        names, about = sorted(analysis.charges), {"key": command.key}
+    elif command.account in state.accounts:
+        names, about = [command.account], {"dataset": command.account}
+    else:
+        return _unknown(command.account)
+    event = {"kind": "audited", "accounts": names, "audit": command.audit, **about}
+    return [] if all(state.accounts[name].audits.get("last") == evidence_mark(event) for name in names) else [event]
+
+
+def _unknown_key(key: str) -> Refused:
+    return Refused(Refusal.UNKNOWN_KEY, f"key {key!r} is not in this ledger")
 
 
 # -- spending ----------------------------------------------------------------------------------------------------------
@@ -300,7 +322,7 @@ _KIND = {STARTED: "started", COMMITTED: "committed", VOIDED: "voided"}
 def _move(command: Move, state: State, now: float) -> Decision:
     analysis = state.analyses.get(command.key)
     if analysis is None:
-        return Refused(Refusal.UNKNOWN_KEY, f"key {command.key!r} is not in this ledger")
+        return _unknown_key(command.key)
     if command.to == STARTED:
         return _start(analysis, command, state, now)
     if analysis.state == command.to:

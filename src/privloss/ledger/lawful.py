@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from privloss.ledger.commands import AddAccount, Command, Expire, Freeze, Move, Reserve, SetBudget
+from privloss.audit.record import flaw
+from privloss.ledger.commands import AddAccount, Attach, Command, Expire, Freeze, Move, Reserve, SetBudget
 from privloss.ledger.decide import Refused, decide
 from privloss.ledger.filters import Filter
 from privloss.ledger.names import normal
@@ -31,7 +32,7 @@ def unlawful(state: State, event: Event) -> str:
     """Why an event may not follow; empty if it may."""
     if event["kind"] in ("refused", "opened", "restored"):
         return ""
-    turn = _out_of_turn(state, event)
+    turn = _odd_audit(state, event) if event["kind"] == "audited" else _out_of_turn(state, event)
     if turn:
         return turn
     decision = decide(state, _COMMANDS[event["kind"]](event), event["at"])
@@ -42,8 +43,15 @@ def unlawful(state: State, event: Event) -> str:
     return "" if made == [bare] else f"{event['kind']} is not what the rules decide"
 
 
+def _odd_audit(state: State, event: Event) -> str:
+    """An audit without its facts, or about a key that is not known."""
+    wrong = flaw(event["audit"])
+    unknown = "key" in event and event["key"] not in state.analyses
+    return f"key {event['key']!r} is audited, but it was unknown" if unknown and not wrong else wrong
+
+
 def _out_of_turn(state: State, event: Event) -> str:
-    """A key moved in the wrong order, or entered while frozen: said in words of its own."""
+    """A key moved in the wrong order, or entered while frozen; in words of its own."""
     kind, key = event["kind"], event.get("key")
     if kind not in _BEFORE:
         return ""
@@ -109,4 +117,5 @@ _COMMANDS: dict[str, Callable[[Event], Command]] = {
     "started": _moved,
     "committed": _moved,
     "voided": _moved,
+    "audited": lambda event: Attach(event["audit"], event.get("dataset", ""), event.get("key", "")),
 }

@@ -30,6 +30,7 @@ from privloss.ledger.answers import Reservation as Reservation
 from privloss.ledger.answers import accepted, quoted
 from privloss.ledger.commands import AddAccount, Command, Freeze, Move, Note, Reserve, SetBudget
 from privloss.ledger.decide import Refusal, Refused, decide
+from privloss.ledger.evidence import Evidence, attaching
 from privloss.ledger.filters import Filter
 from privloss.ledger.odometers import Reading, odometer
 from privloss.ledger.requests import Request, repeatable, settings
@@ -162,6 +163,17 @@ class Ledger:
         self, dataset: str, frozen: bool = True, *, reason: str = "", labels: Mapping[str, str] | None = None
     ) -> None:
         self._run(Freeze(names.name("dataset", dataset), frozen, self._note(reason, labels)))
+
+    def attach_audit(
+        self, audit: Evidence, *, dataset: str | None = None, key: str | None = None, date: Any = None,
+        reason: str = "", labels: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Put what an audit (`pl.audit`, or its JSON) has found into the history of a key, or of a dataset or group:
+        verdict, figures, and the SHA-256 of its canonical JSON, which is returned with them. No balance changes. `date`
+        is the day it was made (today)."""
+        command = attaching(audit, dataset, key, date, self._note(reason, labels))
+        self._run(command)
+        return command.audit
 
     # -- spending --
 

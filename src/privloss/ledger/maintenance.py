@@ -25,7 +25,7 @@ from privloss.ledger.stores.base import Entry, Finding, LedgerError, Loaded
 from privloss.ledger.stores.rows import GENESIS, analysis_row, canonical
 from privloss.ledger.stores.schema import VERSION, open_chains
 from privloss.ledger.stores.writing import INSERT_EVENT
-from privloss.ledger.verify import Step, length, verify, watched
+from privloss.ledger.verify import Step, astray, length, verify, watched
 
 _BATCH = 1000
 _LATE = "SELECT DISTINCT key FROM open_lease WHERE lease < ? ORDER BY key LIMIT 6"
@@ -93,6 +93,8 @@ def restore(path: str | Path, ledger: Ledger, step: Step | None = None) -> int:
             closed.clear()
         now = ledger.now()
         _settle(ledger, cursor, replay, now)
+        if problems := astray(store, cursor, replay):
+            raise LedgerError(f"file = {str(path)!r}: {problems[0]}.")
         note = Note(ledger.actor, f"restored from a backup of {replay.events} events")
         held = Loaded(now, State(), {LEDGER: store.ends(cursor).get(LEDGER, (0, GENESIS))})
         store.write(cursor, held, [{"kind": "restored", "events": replay.events, "at": now, **note.said}])

@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from privloss.audit.record import REFUTED
 from privloss.ledger.lawful import unlawful, unlawful_before_chains
-from privloss.ledger.state import LEDGER, OPEN, Analysis, Event, State, apply, chains
+from privloss.ledger.state import COMMITTED, LEDGER, OPEN, Analysis, Event, State, apply, chains
 from privloss.ledger.stores.base import Entry
 from privloss.ledger.stores.rows import GENESIS, chain
 
@@ -27,6 +28,8 @@ class Replay:
     ends: dict[str, tuple[int, str]] = field(default_factory=dict)
     problem: str = ""
     events: int = 0
+    audits: list[int] = field(default_factory=lambda: [0, 0])  # attached, and of these refuting
+    evidence: list[tuple[str, str, list[str]]] = field(default_factory=list)  # about closed keys, and where it stands
     _seen: set[int] = field(default_factory=set)
     _waiting: dict[str, list[str]] = field(default_factory=dict)  # body -> chains it must still appear in
     _modern: bool = False
@@ -69,15 +72,29 @@ class Replay:
         wrong = "" if old else self._misplaced(entry, event)
         if wrong or entry.body in self._waiting:
             return wrong
-        wrong = (unlawful_before_chains if old else unlawful)(self.state, event)
+        wrong = self._unlawful(entry, event, old)
         if not wrong and event["kind"] == "reserved":
             wrong = self._twice(event["key"])
-        if wrong:  # closed keys are not kept: only that they were there
-            gone = wrong.endswith("was unknown") and _fingerprint(event["key"]) in self._seen
-            return wrong.replace("was unknown", "was closed") if gone else wrong
+        if wrong:
+            return wrong
         apply(self.state, event)
         self._close(event)
         return self._exceeded(event) if old else ""
+
+    def _unlawful(self, entry: Entry, event: Event, old: bool) -> str:
+        """Closed keys are not kept: only that they were there."""
+        wrong = (unlawful_before_chains if old else unlawful)(self.state, event)
+        gone = wrong.endswith("was unknown") and _fingerprint(event["key"]) in self._seen
+        if gone and event["kind"] == "audited":
+            return self._about_closed(entry, event)
+        return wrong.replace("was unknown", "was closed") if gone else wrong
+
+    def _about_closed(self, entry: Entry, event: Event) -> str:
+        """An audit of a closed key: what it was charged to is to be looked up in the table, when that is known to be
+        what the events have led to."""
+        self.evidence.append((_place(entry), event["key"], event["accounts"]))
+        said = Analysis(event["key"], "", "", COMMITTED, 0.0, {name: {} for name in event["accounts"]}, {})
+        return unlawful(State(self.state.accounts, {said.key: said}), event)
 
     def _misplaced(self, entry: Entry, event: Event) -> str:
         """Why an event may not stand where it does; notes in which of its chains it has still to appear."""
@@ -103,6 +120,10 @@ class Replay:
         return ""
 
     def _close(self, event: Event) -> None:
+        """Forget a closed key; count an audit."""
+        if event["kind"] == "audited":
+            self.audits[0] += 1
+            self.audits[1] += event["audit"]["verdict"] == REFUTED
         found = self.state.analyses.get(event.get("key", ""))
         if found is not None and found.state not in OPEN:
             self.closed(found)

@@ -149,6 +149,9 @@ class Account:
     quotas: dict[str, Filter] = field(default_factory=dict)
     every: str | None = None  # the period of `recurring`
     recurring: Filter | None = None
+    audits: dict[str, Any] = field(
+        default_factory=dict
+    )  # how many were attached, how many refute, the mark of the last
     balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
     # since it was loaded or written: whether its settings have changed, and which balances
     changed: bool = field(default=False, compare=False)
@@ -277,7 +280,7 @@ def chains(event: Event) -> list[str]:
         return [LEDGER, event["dataset"]]
     if kind == "restored":
         return [LEDGER]
-    if kind in ("reserved", "started", "committed", "voided", "refused"):
+    if kind in ("reserved", "started", "committed", "voided", "refused", "audited"):
         return sorted(event["accounts"])
     return [event["dataset"]]
 
@@ -301,6 +304,8 @@ def apply(state: State, event: Event) -> None:
             account.frozen = True
     elif kind == "reserved":
         _reserve(state, event)
+    elif kind == "audited":
+        _audited(state, event)
     else:
         analysis = state.analyses[event["key"]]
         if kind == "committed":
@@ -311,6 +316,21 @@ def apply(state: State, event: Event) -> None:
         analysis.lease = event.get("lease", analysis.lease)
         # releases before 0.3 wrote the token itself
         analysis.run = event.get("run", run_hash(event.get("token", "")) or analysis.run)
+
+
+def evidence_mark(event: Event) -> str:
+    """Of an audit and what it is about."""
+    about = event.get("key") or event["accounts"][0]
+    return hashlib.sha256(f"{event['audit']['sha256']} {'key' in event} {about}".encode()).hexdigest()[:16]
+
+
+def _audited(state: State, event: Event) -> None:
+    for name in event["accounts"]:
+        account = state.accounts[name]
+        attached, refuted = account.audits.get("attached", 0), account.audits.get("refuted", 0)
+        refuted += event["audit"]["verdict"] == "refuted"
+        account.audits = {"attached": attached + 1, "refuted": refuted, "last": evidence_mark(event)}
+        account.changed = True
 
 
 def _reserve(state: State, event: Event) -> None:

@@ -36,11 +36,14 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Audit:
-    """The outcome of `verify`: problems (none: clean), the number of entries, and the end of every chain."""
+    """The outcome of `verify`: problems (none: clean), the number of entries, the end of every chain, and how many
+    audits are attached and how many of these refute what was claimed."""
 
     problems: tuple[str, ...]
     events: int
     ends: Ends
+    attached: int = 0
+    refuted: int = 0
 
     @property
     def clean(self) -> bool:
@@ -84,7 +87,7 @@ def verify(store: Store, step: Step | None = None) -> Audit:
         replay = Replay(lambda analysis: told.add(analysis_row(analysis)))
         replay.run(watched(store.entries(cursor), length(store, cursor), step))
         problems = [replay.problem] if replay.problem else _differences(store, cursor, replay, told, kept)
-    return Audit(tuple(problems), replay.events, replay.ends)
+    return Audit(tuple(problems), replay.events, replay.ends, *replay.audits)
 
 
 def _differences(store: Store, cursor: Any, replay: Replay, told: _Multiset, kept: _Multiset) -> list[str]:
@@ -97,9 +100,20 @@ def _differences(store: Store, cursor: Any, replay: Replay, told: _Multiset, kep
     if told.total != kept.total:
         found += _keys(store, cursor)
     query = "SELECT dataset, key, lease FROM open_lease"
+    found += astray(store, cursor, replay)
     leases = sorted((row[0], row[1], float(row[2])) for row in store.execute(cursor, query).fetchall())
     wanted = [(name, a.key, a.lease) for a in replay.state.analyses.values() for name in a.charges]
     return found + (["the open leases are not those of the events"] if sorted(wanted) != leases else [])
+
+
+def astray(store: Store, cursor: Any, replay: Replay) -> list[str]:
+    """Audits of closed keys that do not stand where their keys were charged."""
+    found = []
+    for place, key, names in replay.evidence:
+        analysis = store.analysis(cursor, key)
+        if analysis is None or sorted(analysis.charges) != names:
+            found.append(f"{place}: does not stand in the chains of what key {key!r} was charged to")
+    return found
 
 
 def _accounts(store: Store, cursor: Any, replay: Replay) -> list[str]:

@@ -42,7 +42,7 @@ def status(account: Account) -> dict[str, Any]:
     """What is committed, reserved and left, exactly, and the (epsilon, delta) the cap guarantees."""
     budget = account.filter
     base: dict[str, Any] = {"dataset": account.name, "currency": None if budget is None else budget.currency}
-    place = {"group": account.group, "parent": account.parent, "blocks": account.blocks}
+    place = {"group": account.group, "parent": account.parent, "blocks": account.blocks, "audits": audits_of(account)}
     rest = {"adjacency": account.adjacency, "unit": account.unit, "frozen": account.frozen}
     rest |= {name: value for name, value in place.items() if value}
     if budget is None:
@@ -62,6 +62,11 @@ def status(account: Account) -> dict[str, Any]:
     if people:
         found["analysts"] = {who: _person(account, who) for who in sorted(people)}
     return found
+
+
+def audits_of(account: Account) -> dict[str, int]:
+    """How many audits are attached to it, and how many of them refute what was claimed; {} if there are none."""
+    return {part: account.audits[part] for part in ("attached", "refuted") if account.audits}
 
 
 def _amounts(account: Account, owner: str) -> dict[str, Any]:

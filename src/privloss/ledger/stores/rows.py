@@ -64,6 +64,7 @@ def account_row(account: Account) -> Row:
         "parent": account.parent,
         "blocks": account.blocks,
         "used": account.used,
+        "audits": account.audits,
     }
     kept = {name: value for name, value in settings.items() if value}
     return account.name, account.adjacency, account.unit, int(account.frozen), canonical(kept)
@@ -73,7 +74,7 @@ def account_from(row: Sequence[Any]) -> Account:
     name, adjacency, unit, frozen, settings = row[:5]
     given, budget, recurring, quotas = _settings(settings)
     found = Account(name, adjacency, unit, frozen=bool(frozen), filter=budget, recurring=recurring, quotas=dict(quotas))
-    for part in ("group", "parent", "blocks", "used", "every"):
+    for part in ("group", "parent", "blocks", "used", "every", "audits"):
         if part in given:
             setattr(found, part, given[part])
     return found
