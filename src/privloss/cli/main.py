@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privloss import __version__
-from privloss.cli import audit, certificates, ledger, planning
+from privloss.cli import audit, certificates, ledger, planning, token
 from privloss.cli import check as checking
+from privloss.cli import serve as serving
 from privloss.cli import statement as stating
 from privloss.cli import sweep as sweeping
 from privloss.cli import theorems as chapter
@@ -49,6 +50,8 @@ plan_app = typer.Typer(help="Plan files.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(audit.app, name="audit")
+app.add_typer(token.app, name="token")
+app.command("serve")(serving.serve)
 plan_app.command("write")(planning.write)
 
 

@@ -13,13 +13,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from privloss.adjacency import ADJACENCIES
 from privloss.errors import InvalidInput
@@ -30,13 +27,16 @@ from privloss.ledger.answers import Reservation as Reservation
 from privloss.ledger.answers import accepted, quoted
 from privloss.ledger.commands import AddAccount, Command, Freeze, Move, Note, Reserve, SetBudget
 from privloss.ledger.decide import Refusal, Refused, decide
+from privloss.ledger.described import Described
 from privloss.ledger.evidence import Evidence, attaching
 from privloss.ledger.filters import Filter
 from privloss.ledger.odometers import Reading, odometer
 from privloss.ledger.requests import Request, repeatable, settings
+from privloss.ledger.spending import Spending
 from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, State, run_hash
 from privloss.ledger.stores.address import open_store
 from privloss.ledger.stores.base import LostReply, Outcome, Store
+from privloss.ledger.stores.rows import ANALYSIS, analysis_from
 from privloss.ledger.verify import Audit, export, verify
 from privloss.numerics import check
 
@@ -46,11 +46,10 @@ if TYPE_CHECKING:
 LEASE = 3600.0  # seconds
 _SEEN_BEFORE = (Refusal.STALE, Refusal.UNKNOWN_DATASET, Refusal.BLOCKS, Refusal.NO_BUDGET, Refusal.CURRENCY)
 _MOST_ASKED = 1000
-_Result = TypeVar("_Result")
 _Asked = tuple[Any, ...]
 
 
-class Ledger:
+class Ledger(Spending):
     """A ledger at a place: a path, sqlite:///relative, sqlite:////absolute, or postgresql://...
 
     With `group` the commands of many threads are made durable together: one sync of the disk for all that wait. `actor`
@@ -180,7 +179,7 @@ class Ledger:
     def quote(
         self,
         datasets: str | Sequence[str],
-        plan: Questions | None = None,
+        plan: Questions | Described | None = None,
         *,
         cost: Any = None,
         cost_delta: Any = None,
@@ -208,7 +207,7 @@ class Ledger:
     def reserve(
         self,
         datasets: str | Sequence[str],
-        plan: Questions | None = None,
+        plan: Questions | Described | None = None,
         *,
         key: str,
         cost: Any = None,
@@ -271,48 +270,6 @@ class Ledger:
         name = names.name("key", key)
         return Reservation.of(name, self._run(Move(to, name, lease, run, self._note(reason, None))))
 
-    @contextmanager
-    def spend(
-        self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
-    ) -> Iterator[Reservation]:
-        """Reserve and start before the block, commit after it. A block that fails has touched the data: it is committed
-        too, because failures are outputs. Of all callers with one key one enters the block, once; the others, and any
-        after a crash, are refused with `AlreadySpentError`."""
-        self.reserve(datasets, plan, key=key, **options)
-        started = self.start(key)
-        try:
-            yield started
-        finally:
-            self.commit(key)
-
-    @asynccontextmanager
-    async def aspend(
-        self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
-    ) -> AsyncIterator[Reservation]:
-        """`spend` for asyncio: the ledger's work runs in a thread."""
-        await asyncio.to_thread(self.reserve, datasets, plan, key=key, **options)
-        started = await asyncio.to_thread(self.start, key)
-        try:
-            yield started
-        finally:
-            await asyncio.shield(asyncio.to_thread(self.commit, key))
-
-    def spending(
-        self, datasets: str | Sequence[str], plan: Questions | None = None, **options: Any
-    ) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
-        """A decorator: every call spends, under the key given as the keyword argument `key`. A key runs the function
-        once, whatever its arguments; a second call under it is refused."""
-
-        def wrap(function: Callable[..., _Result]) -> Callable[..., _Result]:
-            @functools.wraps(function)
-            def spent(*arguments: Any, key: str, **keywords: Any) -> _Result:
-                with self.spend(datasets, plan, key=key, **options):
-                    return function(*arguments, **keywords)
-
-            return spent
-
-        return wrap
-
     # -- looking --
 
     def status(self, name: str) -> dict[str, Any]:
@@ -323,6 +280,26 @@ class Ledger:
         """The status of every dataset and group."""
         with self.store.reading() as cursor:
             return [views.status(self._whole(cursor, name)) for name in self.store.accounts(cursor)]
+
+    def page(
+        self, name: str, after: int = 0, limit: int = 500, **wanted: Any
+    ) -> tuple[list[dict[str, Any]], int | None]:
+        """A part of a dataset's own chain: events after `after` (a seq), at most `limit`, those that are wanted as for
+        `history`; and after which the next part begins, None at the end. However long the chain, a part is short."""
+        self._dataset(name)
+        with self.store.reading() as cursor:
+            return views.page(self.store, cursor, name, after, limit, views.Wanted(**wanted))
+
+    def reservation(self, key: str) -> Reservation | None:
+        """Where a key stands and what it was charged; None if it was never used."""
+        name = names.name("key", key)
+        rows = self.store.look(f"{ANALYSIS} WHERE key = ?", [name])
+        found = analysis_from(rows[0]) if rows else None
+        return None if found is None else Reservation(name, found.state, Outcome(None, found.state, found.charges, {}))
+
+    def acting(self, actor: str) -> Ledger:
+        """The same ledger for somebody else, in whose name it writes."""
+        return Ledger(store=self.store, clock=self.clock, actor=actor)
 
     def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
         """The events that concern a dataset, oldest first. Of them, if asked: the `last` so many, those of an

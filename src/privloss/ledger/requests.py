@@ -11,6 +11,7 @@ from privloss.errors import InvalidInput
 from privloss.ledger import calendar
 from privloss.ledger.amounts import read, show
 from privloss.ledger.decide import with_groups
+from privloss.ledger.described import Described
 from privloss.ledger.names import name
 from privloss.ledger.pricing import price
 from privloss.ledger.state import Account, Charges, State
@@ -29,14 +30,14 @@ class Request:
     """Datasets, what is to be run on them, and the blocks it reads."""
 
     datasets: tuple[str, ...]
-    plan: Plan | None
+    plan: Plan | Described | None
     cost: Any
     cost_delta: Any
     blocks: Any
 
     @classmethod
     def of(
-        cls, datasets: str | Sequence[str], plan: Questions | None, cost: Any, cost_delta: Any, blocks: Any
+        cls, datasets: str | Sequence[str], plan: Questions | Described | None, cost: Any, cost_delta: Any, blocks: Any
     ) -> Request:
         names = [datasets] if isinstance(datasets, str) else list(datasets)
         if not names or len(set(names)) != len(names):
@@ -87,6 +88,8 @@ class Request:
                 found[each] = {}
             elif self.plan is None:
                 found[each] = budget.charge(self.cost, self.cost_delta)
+            elif isinstance(self.plan, Described):
+                found[each] = self.plan.price(self.plan.body, budget, self.cost_delta)
             else:
                 found[each] = price(self.plan, budget, self.cost_delta)
         return with_groups(found, state)
@@ -111,10 +114,10 @@ def settings(store: Store, names: Sequence[str]) -> State:
     return State(found)
 
 
-def _plan(given: Questions | None) -> Plan | None:
+def _plan(given: Questions | Described | None) -> Plan | Described | None:
     """A plan, or what can be asked like one, as a plan."""
-    if given is None:
-        return None
+    if given is None or isinstance(given, Described):
+        return given
     from privloss.mechanisms.questions import Questions
 
     if not isinstance(given, Questions):

@@ -14,6 +14,8 @@ from privloss.ledger.names import normal
 from privloss.ledger.state import EVERYONE, LEDGER, Account, Event
 from privloss.ledger.stores.base import Store
 
+_PAGE = 500
+_MOST_LOOKED_AT = 5000
 _ENTRY = "SELECT number, seq, body FROM event WHERE chain = ?"
 
 
@@ -134,13 +136,28 @@ def history(store: Store, cursor: Any, name: str, wanted: Wanted) -> list[dict[s
     return found[::-1]
 
 
+def page(
+    store: Store, cursor: Any, name: str, after: int, limit: int, wanted: Wanted
+) -> tuple[list[dict[str, Any]], int | None]:
+    """At most `limit` wanted events of one chain, and after which to go on; looks at a few thousand at most."""
+    found: list[dict[str, Any]] = []
+    known: dict[str, tuple[str, str]] = {}
+    rows = store.execute(cursor, f"{_ENTRY} AND seq > ? ORDER BY seq LIMIT {_MOST_LOOKED_AT}", [name, after]).fetchall()
+    for row in rows:
+        seq, event = row[1], _event(row)[1]
+        if wanted.analyst is not None or wanted.state is not None:
+            _look_up(store, cursor, event.get("key"), known)
+        if wanted.has(event, known):
+            found.append(event)
+            if len(found) >= limit:
+                return found, seq
+    return found, rows[-1][1] if len(rows) == _MOST_LOOKED_AT else None
+
+
 def _look_up(store: Store, cursor: Any, key: str | None, known: dict[str, tuple[str, str]]) -> None:
     if key is not None and key not in known:
         analysis = store.analysis(cursor, key)
         known[key] = ("", "") if analysis is None else (analysis.analyst, analysis.state)
-
-
-_PAGE = 500
 
 
 def _backwards(store: Store, cursor: Any, name: str) -> Iterator[dict[str, Any]]:

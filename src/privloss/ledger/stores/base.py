@@ -46,6 +46,10 @@ class Store(Writing, ABC):
         """The rows of a long answer, a few at a time."""
 
     @abstractmethod
+    def look(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of one short question by itself, without a snapshot: the cheapest way to ask."""
+
+    @abstractmethod
     def version(self, cursor: Any) -> int:
         """The schema's version, 0 for an empty database."""
 

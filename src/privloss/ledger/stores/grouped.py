@@ -88,6 +88,9 @@ class GroupedStore(Store):
     def reading(self) -> AbstractContextManager[Any]:
         return self._inner.reading()
 
+    def look(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._inner.look(statement, values)
+
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         return self._inner.stream(cursor, statement, values)
 

@@ -263,6 +263,10 @@ class PostgresStore(Store):
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # holds up nobody
             yield _Cursor(connection)
 
+    def look(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._said(), self.pool.taken() as connection:
+            return list(_Cursor(connection).execute(statement, values).fetchall())
+
     def text(self, number: str) -> str:
         return f"({number})::float8::text"
 

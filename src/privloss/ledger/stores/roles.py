@@ -9,7 +9,7 @@ from __future__ import annotations
 from privloss.errors import InvalidInput
 from privloss.ledger.names import name
 
-TABLES = ("meta", "dataset", "balance", "analysis", "open_lease", "event")
+TABLES = ("meta", "dataset", "balance", "analysis", "open_lease", "event", "token", "session")
 # every privilege that a command uses, and no other; FOR UPDATE needs that some column may be updated
 _WRITER = (
     ("INSERT", "event"),
@@ -17,6 +17,8 @@ _WRITER = (
     ("INSERT, DELETE, UPDATE (cap, committed, reserved, total_units, cap_units)", "balance"),
     ("INSERT, UPDATE (state, lease, run)", "analysis"),
     ("INSERT, DELETE, UPDATE (lease)", "open_lease"),
+    ("INSERT, UPDATE (revoked, used)", "token"),
+    ("INSERT, DELETE, UPDATE (seen)", "session"),
 )
 
 

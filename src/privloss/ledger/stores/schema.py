@@ -16,7 +16,7 @@ from privloss.ledger.filters import Filter
 from privloss.ledger.state import EVERYONE, LEDGER, State, apply, run_hash
 from privloss.ledger.stores.base import LedgerError, Loaded, Store
 
-VERSION = 4
+VERSION = 5
 _OTHER_TABLES = "has tables of another program (meta, event, ...); a ledger needs a database or schema of its own"
 
 
@@ -86,7 +86,7 @@ def _other_sums(store: Store, cursor: Any, state: State) -> str:
 
 def foreign(tables: set[str]) -> str:
     """Why a database with such tables cannot become a ledger; empty if it can."""
-    clash = {"event", "dataset", "balance", "analysis", "open_lease"} & tables
+    clash = {"event", "dataset", "balance", "analysis", "open_lease", "token", "session"} & tables
     return _OTHER_TABLES if clash and "meta" not in tables else ""
 
 

@@ -176,6 +176,10 @@ class SqliteStore(Store):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    def look(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with _Said(self.path), self.pool.taken() as connection:
+            return list(connection.execute(statement, tuple(values)).fetchall())
+
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         yield from self.execute(cursor, statement, values)
 
