@@ -13,13 +13,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from privloss.adjacency import ADJACENCIES
 from privloss.errors import InvalidInput
@@ -34,8 +32,9 @@ from privloss.ledger.evidence import Evidence, attaching
 from privloss.ledger.filters import Filter
 from privloss.ledger.odometers import Reading, odometer
 from privloss.ledger.requests import Request, repeatable, settings
+from privloss.ledger.spending import Spending
 from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, State, run_hash
-from privloss.ledger.stores.address import open_store
+from privloss.ledger.stores.address import address_of, is_service, open_store
 from privloss.ledger.stores.base import LostReply, Outcome, Store
 from privloss.ledger.verify import Audit, export, verify
 from privloss.numerics import check
@@ -46,17 +45,25 @@ if TYPE_CHECKING:
 LEASE = 3600.0  # seconds
 _SEEN_BEFORE = (Refusal.STALE, Refusal.UNKNOWN_DATASET, Refusal.BLOCKS, Refusal.NO_BUDGET, Refusal.CURRENCY)
 _MOST_ASKED = 1000
-_Result = TypeVar("_Result")
 _Asked = tuple[Any, ...]
 
 
-class Ledger:
+class Ledger(Spending):
     """A ledger at a place: a path, sqlite:///relative, sqlite:////absolute, or postgresql://...
 
     With `group` the commands of many threads are made durable together: one sync of the disk for all that wait. `actor`
     is who acts, in every event ($PRIVLOSS_ACTOR, or the user's name). `clock` replaces the time of the place where the
     ledger is kept: for tests.
+
+    The address of a service, https://..., gives a ledger that asks the service, with its `token` ($PRIVLOSS_TOKEN).
     """
+
+    def __new__(cls, place: str | None = None, *, store: Store | None = None, **options: Any) -> Ledger:
+        if cls is not Ledger or store is not None or not is_service(address_of(place)):
+            return super().__new__(cls)
+        # by name, as late as possible: it is a ledger too, and so imports this module
+        elsewhere: type[Ledger] = import_module("privloss.client.ledger").RemoteLedger
+        return super().__new__(elsewhere)
 
     def __init__(
         self,
@@ -66,7 +73,10 @@ class Ledger:
         clock: Callable[[], float] | None = None,
         group: bool = False,
         actor: str | None = None,
+        token: str | None = None,
     ) -> None:
+        if token is not None:
+            raise InvalidInput("token = ...: is for a service, at an address that begins with https://.")
         if store is not None and (place is not None or group):
             raise InvalidInput(f"place = {place!r}, group = {group!r}: contradict a store that is open already.")
         self.actor = names.name("actor", actor if actor is not None else names.whoever())
@@ -270,48 +280,6 @@ class Ledger:
     def _move(self, to: str, key: str, lease: float | None = None, run: str = "", reason: str = "") -> Reservation:
         name = names.name("key", key)
         return Reservation.of(name, self._run(Move(to, name, lease, run, self._note(reason, None))))
-
-    @contextmanager
-    def spend(
-        self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
-    ) -> Iterator[Reservation]:
-        """Reserve and start before the block, commit after it. A block that fails has touched the data: it is committed
-        too, because failures are outputs. Of all callers with one key one enters the block, once; the others, and any
-        after a crash, are refused with `AlreadySpentError`."""
-        self.reserve(datasets, plan, key=key, **options)
-        started = self.start(key)
-        try:
-            yield started
-        finally:
-            self.commit(key)
-
-    @asynccontextmanager
-    async def aspend(
-        self, datasets: str | Sequence[str], plan: Questions | None = None, *, key: str, **options: Any
-    ) -> AsyncIterator[Reservation]:
-        """`spend` for asyncio: the ledger's work runs in a thread."""
-        await asyncio.to_thread(self.reserve, datasets, plan, key=key, **options)
-        started = await asyncio.to_thread(self.start, key)
-        try:
-            yield started
-        finally:
-            await asyncio.shield(asyncio.to_thread(self.commit, key))
-
-    def spending(
-        self, datasets: str | Sequence[str], plan: Questions | None = None, **options: Any
-    ) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
-        """A decorator: every call spends, under the key given as the keyword argument `key`. A key runs the function
-        once, whatever its arguments; a second call under it is refused."""
-
-        def wrap(function: Callable[..., _Result]) -> Callable[..., _Result]:
-            @functools.wraps(function)
-            def spent(*arguments: Any, key: str, **keywords: Any) -> _Result:
-                with self.spend(datasets, plan, key=key, **options):
-                    return function(*arguments, **keywords)
-
-            return spent
-
-        return wrap
 
     # -- looking --
 
