@@ -16,7 +16,7 @@ from privloss.mechanisms.kinds import KINDS, SCHEMES
 SOURCE = Path(privloss.__file__).parent
 ROOMS = [
     "errors", "adjacency", "numerics", "losses", "mechanisms", "answers", "theorems", "papers", "certificates",
-    "planning", "audit", "ledger", "interop", "service", "cli",
+    "planning", "audit", "ledger", "client", "interop", "service", "cli",
 ]  # fmt: skip
 DELEGATING = SOURCE / "mechanisms" / "questions.py"  # binds plan.epsilon(...) and friends: the one exception
 FILES = sorted(SOURCE.rglob("*.py"))

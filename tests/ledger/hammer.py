@@ -31,8 +31,7 @@ import psycopg
 
 from privloss.ledger.ledger import Ledger, RefusedError, Reservation
 from privloss.ledger.stores.address import VARIABLE
-from privloss.ledger.stores.base import LedgerError, LostReply
-from privloss.ledger.stores.postgres import NoAnswer
+from privloss.ledger.stores.base import LedgerError, LostReply, NoAnswer
 from tests.ledger.hammer_check import compare
 from tests.ledger.postgres import Server
 from tests.ledger.proxy import Proxy

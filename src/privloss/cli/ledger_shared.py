@@ -80,8 +80,7 @@ def command(group: typer.Typer, name: str | None = None) -> Callable[[Callable[.
         @functools.wraps(function)
         def run(**given: Any) -> None:
             from privloss.ledger.answers import RefusedError
-            from privloss.ledger.stores.base import LedgerError, LostReply
-            from privloss.ledger.stores.postgres import NoAnswer
+            from privloss.ledger.stores.base import LedgerError, LostReply, NoAnswer
 
             try:
                 function(**given)

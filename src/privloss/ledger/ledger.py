@@ -16,6 +16,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privloss.adjacency import ADJACENCIES
@@ -34,7 +35,7 @@ from privloss.ledger.odometers import Reading, odometer
 from privloss.ledger.requests import Request, repeatable, settings
 from privloss.ledger.spending import Spending
 from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account, State, run_hash
-from privloss.ledger.stores.address import open_store
+from privloss.ledger.stores.address import address_of, is_service, open_store
 from privloss.ledger.stores.base import LostReply, Outcome, Store
 from privloss.ledger.stores.rows import ANALYSIS, analysis_from
 from privloss.ledger.verify import Audit, export, verify
@@ -55,7 +56,16 @@ class Ledger(Spending):
     With `group` the commands of many threads are made durable together: one sync of the disk for all that wait. `actor`
     is who acts, in every event ($PRIVLOSS_ACTOR, or the user's name). `clock` replaces the time of the place where the
     ledger is kept: for tests.
+
+    The address of a service, https://..., gives a ledger that asks the service, with its `token` ($PRIVLOSS_TOKEN).
     """
+
+    def __new__(cls, place: str | None = None, *, store: Store | None = None, **options: Any) -> Ledger:
+        if cls is not Ledger or store is not None or not is_service(address_of(place)):
+            return super().__new__(cls)
+        # by name, as late as possible: it is a ledger too, and so imports this module
+        elsewhere: type[Ledger] = import_module("privloss.client.ledger").RemoteLedger
+        return super().__new__(elsewhere)
 
     def __init__(
         self,
@@ -65,7 +75,10 @@ class Ledger(Spending):
         clock: Callable[[], float] | None = None,
         group: bool = False,
         actor: str | None = None,
+        token: str | None = None,
     ) -> None:
+        if token is not None:
+            raise InvalidInput("token = ...: is for a service, at an address that begins with https://.")
         if store is not None and (place is not None or group):
             raise InvalidInput(f"place = {place!r}, group = {group!r}: contradict a store that is open already.")
         self.actor = names.name("actor", actor if actor is not None else names.whoever())

@@ -11,13 +11,13 @@ from starlette.responses import Response
 from privloss.errors import InvalidInput, PrivlossError
 from privloss.ledger.answers import RefusedError
 from privloss.ledger.refusals import Refusal
-from privloss.ledger.stores.base import LedgerError
+from privloss.ledger.stores.base import LedgerError, LostReply
 
 TYPE = "application/problem+json"
 _TITLES = {
     400: "Bad request", 401: "Who are you?", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
     408: "Too slow", 409: "Refused", 413: "Too large", 415: "Not JSON", 421: "Not this host", 422: "No answer",
-    429: "Too often", 431: "Headers too large", 500: "Failed", 503: "Busy",
+    429: "Too often", 431: "Headers too large", 500: "Failed", 502: "Not known", 503: "Busy",
 }  # fmt: skip
 _MISSING = (Refusal.UNKNOWN_DATASET, Refusal.UNKNOWN_KEY)
 
@@ -61,6 +61,9 @@ def problem_of(error: Exception) -> Problem:
         }
         status = 404 if refused.reason in _MISSING else 409
         return Problem(status, refused.reason.code, refused.text, **{k: v for k, v in facts.items() if v})
+    if isinstance(error, LostReply):
+        text = "it is not known whether it took effect; the same request again gives the answer"
+        return Problem(502, "lost-reply", text)
     if isinstance(error, LedgerError):  # its text may name the place of the database
         return Problem(503, "busy", "the ledger does not answer; ask again", {"Retry-After": "1"})
     if isinstance(error, InvalidInput):

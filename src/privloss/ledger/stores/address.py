@@ -22,6 +22,11 @@ def is_postgres(address: str) -> bool:
     return address.startswith(("postgresql://", "postgres://")) or _CONNINFO.match(address) is not None
 
 
+def is_service(address: str) -> bool:
+    """Whether it is asked over HTTP (`client/`), and kept by a service."""
+    return address.startswith(("https://", "http://"))
+
+
 def shown(address: str) -> str:
     """An address as it may be printed: without user and password."""
     if not is_postgres(address):
@@ -51,6 +56,8 @@ def open_store(place: str | None, create: bool, group: bool = False) -> Store:
 
 def sqlite_path(address: str) -> Path:
     if not address.startswith("sqlite:"):
+        if is_service(address):
+            raise InvalidInput("db = 'https'://...: is a service; its ledger is opened where it is kept.")
         if "://" in address:
             raise InvalidInput(f"db = {address.split('://')[0]!r}://...: must be a path, sqlite:/// or postgresql://.")
         return Path(address)

@@ -21,6 +21,7 @@ from privloss.ledger.stores.parts import Finding as Finding
 from privloss.ledger.stores.parts import LedgerError as LedgerError
 from privloss.ledger.stores.parts import Loaded as Loaded
 from privloss.ledger.stores.parts import LostReply as LostReply
+from privloss.ledger.stores.parts import NoAnswer as NoAnswer
 from privloss.ledger.stores.parts import Outcome as Outcome
 from privloss.ledger.stores.repeats import learn
 from privloss.ledger.stores.rows import ACCOUNT, ANALYSIS, BALANCE, account_from, analysis_from, balance_from

@@ -17,6 +17,10 @@ class LedgerError(PrivlossError):
     """The ledger cannot be used as asked; nothing was changed."""
 
 
+class NoAnswer(LedgerError):
+    """What keeps the ledger does not answer: a database, a service."""
+
+
 class LostReply(LedgerError):
     """It is not known whether the command took effect: asking again under the same key gives the answer."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
-from privloss.ledger.stores.base import Change, Clock, LedgerError, Loaded, LostReply, Outcome, Store
+from privloss.ledger.stores.base import Change, Clock, LedgerError, Loaded, LostReply, NoAnswer, Outcome, Store
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.repeats import Repeats, learn
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
@@ -341,10 +341,6 @@ def shown_address(address: str) -> str:
 
 class Conflict(LedgerError):
     """Two clients used one key at once; asking again gives the answer."""
-
-
-class NoAnswer(LedgerError):
-    """The database does not answer."""
 
 
 def _usable(connection: Any) -> bool:
