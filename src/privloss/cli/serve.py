@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from privloss.cli.ledger_shared import Db
 from privloss.errors import InvalidInput, MissingExtra
+from privloss.ledger.stores.address import VARIABLE
 
 
 def serve(
@@ -30,8 +32,12 @@ def serve(
         bool, typer.Option("--public-calculator", help="The calculator needs no token, also from other machines.")
     ] = False,
     no_calculator: Annotated[bool, typer.Option("--no-calculator", help="It needs one, also on this machine.")] = False,
-    metrics_port: Annotated[int, typer.Option("--metrics-port", help="On this machine only; 0: none.")] = 9108,
-    init: Annotated[bool, typer.Option("--init", help="Make the ledger if there is none.")] = False,
+    metrics_port: Annotated[
+        int | None, typer.Option("--metrics-port", help="Counters without a token, on this machine only.")
+    ] = None,
+    init: Annotated[
+        bool, typer.Option("--init", help="Make the ledger if there is none (without --db this is done anyhow).")
+    ] = False,
 ) -> None:
     """Serve the ledger over HTTP, until it is told to end."""
     if public_calculator and no_calculator:
@@ -45,6 +51,6 @@ def serve(
         host=host, port=port, host_names=tuple(host_name or ()), tls_cert=tls_cert, tls_key=tls_key,
         behind_proxy=tuple(behind_proxy or ()), price_seconds=price_seconds, price_workers=price_workers, rate=rate,
         calculator="public" if public_calculator else "off" if no_calculator else "loopback",
-        metrics_port=metrics_port or None,
+        metrics_port=metrics_port,
     )  # fmt: skip
-    run(db, settings, init)
+    run(db, settings, init or (db is None and VARIABLE not in os.environ))

@@ -21,13 +21,14 @@ from starlette.types import Receive, Scope, Send
 
 from privloss.service import shown, strict
 from privloss.service.access import ANYBODY, NOBODY, Caller, demand
+from privloss.service.callers import caller_of, note
 from privloss.service.calls import Answer, Call, Needs
 from privloss.service.problems import Problem, bad, problem_of
 from privloss.service.routes import Route, Router
 from privloss.service.services import Services
+from privloss.service.working import worked
 
 _MOST_ROUNDS = 40  # of workers for one request: 16 datasets, each in its own currency, and periods beneath
-_BEARER = "bearer "
 _PIECE = 2**16
 
 
@@ -36,6 +37,7 @@ class Api:
 
     def __init__(self, services: Services) -> None:
         self._services, self._router = services, Router()
+        self._running = 0  # in threads, or waiting for one
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = _Exchange(self._services, scope)
@@ -49,14 +51,23 @@ class Api:
         await response(scope, receive, send)
 
     async def _answered(self, exchange: _Exchange) -> Response:
-        loop = asyncio.get_running_loop()
         for _ in range(_MOST_ROUNDS):
-            found = await loop.run_in_executor(self._services.threads, exchange.handle)
+            found = await self._in_thread(exchange)
             if isinstance(found, Response):
                 return found
-            done = await self._services.workers.done(found.job, found.arguments, exchange.caller.token_id)
+            done = await worked(self._services, exchange.scope, found.job, found.arguments, exchange.caller)
             exchange.call.found[self._services.workers.name_of(found.job, found.arguments)] = done
         raise Problem(503, "busy", "the settings of the datasets go on changing; ask again", {"Retry-After": "1"})
+
+    async def _in_thread(self, exchange: _Exchange) -> Response | Needs:
+        settings, loop = self._services.settings, asyncio.get_running_loop()
+        if self._running >= settings.threads + settings.waiting:
+            raise Problem(503, "busy", "too many requests are waiting; ask again", {"Retry-After": "1"})
+        self._running += 1  # only the event loop counts
+        try:
+            return await loop.run_in_executor(self._services.threads, exchange.handle)
+        finally:
+            self._running -= 1
 
 
 async def _read(receive: Receive) -> bytes:
@@ -85,7 +96,7 @@ class _Exchange:
 
     def matched(self, route: Route, path: dict[str, str]) -> None:
         self.route, self.path = route, path
-        self.scope.setdefault("state", {})["route"] = route.template
+        note(self.scope, route=route.template)
 
     def handle(self) -> Response | Needs:
         """In a thread."""
@@ -98,24 +109,10 @@ class _Exchange:
             return needs
 
     def _begin(self) -> Call:
-        self.caller = self._who()
-        self.scope["state"]["token"] = self.caller.token_id
+        self.caller = caller_of(self.services, self.scope, self.route.action)
         demand(self.caller, self.route.action)
         query = _query(self.scope["query_string"], self.route)
         return Call(self.services, self.caller, self.path, query, self._shaped())
-
-    def _who(self) -> Caller:
-        """The token's holder. Only the header counts: never a query, never a cookie."""
-        given = self.headers.get(b"authorization")
-        if given is None:
-            if self.route.action == "calculate" and self.services.settings.public_calculator:
-                return ANYBODY
-            raise Problem(401, "token", "a token is needed: Authorization: Bearer pl_...", _ASK)
-        text = given.decode("latin-1")
-        token = self.services.tokens.authenticate(text[len(_BEARER) :]) if text[:7].lower() == _BEARER else None
-        if token is None:
-            raise Problem(401, "token", "the token is not known, was revoked or has expired", _ASK)
-        return token.caller
 
     def _shaped(self) -> Any:
         shape = self.route.shape
@@ -133,17 +130,14 @@ class _Exchange:
 
     def failed(self, error: Exception) -> Response:
         problem = problem_of(error)
+        note(self.scope, reason=problem.reason)
         if problem.status == 500:
-            self.scope.setdefault("state", {})["error"] = error
-        self.scope.setdefault("state", {})["reason"] = problem.reason
+            note(self.scope, error=error)
         if self.caller.role != NOBODY:
             problem.more = shown.problem(problem.more, self.caller)
             if self.caller.is_analyst:
                 problem.text = problem.text.replace(f"'{self.caller.analyst}/", "'")
         return problem.response()
-
-
-_ASK = {"WWW-Authenticate": "Bearer"}
 
 
 def _query(raw: bytes, route: Route) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""The application: routes for programs below /v1, health, the document of the routes, and what every request passes."""
+"""The application: routes for programs below /v1, health, metrics, and what every request passes.
+
+Whatever else is served (pages) is more routes in `make`.
+"""
 
 from __future__ import annotations
 
@@ -6,55 +9,63 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ExceptionHandler
 
-import privloss
 from privloss.ledger.ledger import Ledger
-from privloss.service import routes
+from privloss.service import health, routes
 from privloss.service.api import Api
 from privloss.service.guard import Guard
+from privloss.service.observed import Observed
 from privloss.service.problems import Problem, problem_of
 from privloss.service.services import Services
 from privloss.service.settings import Settings
+from privloss.service.workers import Workers
 
 
-def make(ledger: Ledger, settings: Settings, *, clock: Callable[[], float] = time.time) -> FastAPI:
+def make(
+    ledger: Ledger,
+    settings: Settings,
+    *,
+    clock: Callable[[], float] = time.time,
+    ticks: Callable[[], float] = time.monotonic,
+    workers: Workers | None = None,
+) -> Starlette:
     """The application for a ledger that is open. What it opens itself (workers, threads) it closes when it ends; the
-    ledger is its caller's to close, after that."""
-    services = Services(ledger, settings, clock)
+    ledger, and workers that were given to it, are its caller's to close, after that."""
+    services = Services(ledger, settings, clock, ticks, workers)
 
     @asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
+    async def living(_: Starlette) -> AsyncIterator[None]:
         services.open()
         try:
             yield
         finally:
             services.close()
 
-    app = FastAPI(
-        title="privloss", version=privloss.__version__, lifespan=living,
-        docs_url=None, redoc_url=None, openapi_url=None,  # the framework's pages load scripts from elsewhere
-        exception_handlers={Exception: _failed, 404: _failed, 405: _failed, Problem: _failed},
-    )  # fmt: skip
+    handlers: dict[int | type[Exception], ExceptionHandler] = dict.fromkeys((Exception, 404, 405, Problem), _failed)
+    app = Starlette(
+        routes=[*_routes(services)],
+        lifespan=living,
+        exception_handlers=handlers,
+        middleware=[Middleware(Observed, services=services), Middleware(Guard, services=services)],
+    )
+    app.router.redirect_slashes = False
     app.state.services = services
-    app.add_middleware(Guard, services=services)
-    app.add_route("/health/live", _live)
-    app.add_route("/health/ready", _ready)
-    app.mount(routes.PREFIX, Api(services))
     return app
 
 
-async def _live(request: Request) -> Response:
-    return JSONResponse({"live": True})
-
-
-async def _ready(request: Request) -> Response:
-    """Whether it can answer: not starting, not ending, and the store answers."""
-    services: Services = request.app.state.services
-    ready = services.ready
-    return JSONResponse({"ready": ready}, 200 if ready else 503)
+def _routes(services: Services) -> list[BaseRoute]:
+    return [
+        Mount(routes.PREFIX, Api(services)),
+        Route("/health/live", health.live),
+        Route("/health/ready", health.ready),
+        Route("/metrics", health.metrics),
+    ]
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from contextlib import closing
+from types import FrameType
 
 import uvicorn
+from starlette.applications import Starlette
 
 from privloss.errors import InvalidInput
 from privloss.ledger.ledger import Ledger
 from privloss.service.app import make
+from privloss.service.counted import on_port
 from privloss.service.deadline import within
+from privloss.service.observed import to_stderr
+from privloss.service.services import Services
 from privloss.service.settings import Settings
 from privloss.service.tokens import Tokens
+
+_BACKLOG = 2048
 
 
 def check_exposed(settings: Settings, tokens: Tokens) -> None:
@@ -26,17 +34,16 @@ def check_exposed(settings: Settings, tokens: Tokens) -> None:
         raise InvalidInput(f"{place}, and nobody has a token; make one with: privloss token create")
 
 
-def config(settings: Settings, ledger: Ledger) -> uvicorn.Config:
+def config(settings: Settings, app: Starlette) -> uvicorn.Config:
     return uvicorn.Config(
-        make(ledger, settings),
+        app,
         host=settings.host,
         port=settings.port,
-        http=within(settings.receive_seconds),
+        http=within(settings.receive_seconds, settings.connections),
         ws="none",
         h11_max_incomplete_event_size=settings.longest_headers,
         timeout_keep_alive=int(settings.keep_alive_seconds),
         timeout_graceful_shutdown=int(settings.grace_seconds),
-        limit_concurrency=settings.connections,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
         proxy_headers=bool(settings.behind_proxy),
@@ -48,15 +55,29 @@ def config(settings: Settings, ledger: Ledger) -> uvicorn.Config:
     )
 
 
+class Server(uvicorn.Server):
+    """One that says it is not ready as soon as it is told to end."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        services: Services = self.config.app.state.services  # type: ignore[union-attr]
+        services.end()
+        super().handle_exit(sig, frame)
+
+
 def run(place: str | None, settings: Settings, create: bool = False) -> None:
     """Serve until told to end; then nothing new is taken, what runs is finished, and the ledger is closed last."""
+    to_stderr()
     opened = Ledger.create(place, group=True) if create else Ledger(place, group=True)
     with closing(opened) as ledger:
         check_exposed(settings, Tokens(ledger.store))
-        made = config(settings, ledger)
-        with closing(made.bind_socket()) as listening:
+        app = make(ledger, settings)
+        made = config(settings, app)
+        for each in (signal.SIGTERM, signal.SIGINT):  # the server raises them once more when it has ended
+            signal.signal(each, lambda number, frame: None)
+        with closing(made.bind_socket()) as listening, on_port(app.state.services.metrics, settings.metrics_port):
+            listening.listen(_BACKLOG)  # from now on callers wait, and are not refused
             print(f"privloss: serving at {address(settings, listening)}", flush=True)
-            uvicorn.Server(made).run(sockets=[listening])
+            Server(made).run(sockets=[listening])
 
 
 def address(settings: Settings, listening: socket.socket) -> str:

@@ -27,7 +27,7 @@ class Settings:
     price_workers: int = 2
     rate: float = 20.0  # requests a second of one token
     calculator: str = "loopback"
-    metrics_port: int | None = 9108
+    metrics_port: int | None = None  # on this machine only, without a token
 
     # what no caller needs more of
     longest_body: int = 2**20

@@ -22,11 +22,13 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from privloss.errors import InvalidInput, PrivlossError, Unreachable, Unsupported
+from privloss.service import jobs
 from privloss.service.problems import Problem, problem_of
 from privloss.service.settings import Settings
 
 Job = Callable[..., Any]
 _MEMORY = 2**30  # bytes of one worker
+_EXPIRED = 1.0  # seconds that a worker is thought to have used that ended before it could say
 _JOBS = 500  # until a worker is renewed
 _KEPT, _LARGEST_KEPT = 1024, 16_000  # answers, and characters of the longest arguments, that are remembered
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -39,6 +41,8 @@ class Done:
 
     result: Any = None
     problem: Exception | None = None
+    seconds: float = 0.0  # of a processor; 0 if the answer was remembered
+    killed: bool = False
 
     def value(self) -> Any:
         if self.problem is not None:
@@ -73,9 +77,10 @@ def _run(job: Job, arguments: tuple[Any, ...]) -> tuple[str, Any, float]:
 class Workers:
     """A pool of such processes, and the answers they have given."""
 
-    def __init__(self, settings: Settings, told: Callable[[str, float], None] = lambda what, seconds: None) -> None:
-        self._settings, self._told = settings, told
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._lock = threading.Lock()
+        self._first: Any = None  # the first job; when it is done, what prices need is loaded
         self._running: Counter[str] = Counter()
         self._kept: OrderedDict[str, Any] = OrderedDict()
         self._pool: ProcessPool | None = None
@@ -84,10 +89,16 @@ class Workers:
         for name in _THREADS:  # what forks the workers reads them once
             os.environ.setdefault(name, "1")
         context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["privloss.service.warmed"])  # so that a new worker is warm at once
         self._pool = ProcessPool(
             max_workers=self._settings.price_workers, max_tasks=_JOBS, initializer=_begin, initargs=[_MEMORY],
             context=context,
         )  # fmt: skip
+        self._first = self._pool.schedule(_run, args=[jobs.warm, ()])
+
+    @property
+    def warm(self) -> bool:
+        return self._first is not None and self._first.done()
 
     def close(self) -> None:
         if self._pool is not None:
@@ -101,23 +112,23 @@ class Workers:
         text = json.dumps([job.__module__, job.__qualname__, arguments], sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    async def run(self, job: Job, *arguments: Any, who: str = "") -> Any:
-        """What a job finds; its failure is raised as the problem it is told as. `who` may have only so many at once."""
-        return (await self.done(job, arguments, who)).value()
+    def knows(self, job: Job, arguments: tuple[Any, ...]) -> bool:
+        """Whether the answer is remembered, and costs nothing."""
+        with self._lock:
+            return self.name_of(job, arguments) in self._kept
 
     async def done(self, job: Job, arguments: tuple[Any, ...], who: str = "") -> Done:
+        """What a job finds, or why it does not. `who` may have only so many at once."""
         name = self.name_of(job, arguments)
         with self._lock:
             if name in self._kept:
                 self._kept.move_to_end(name)
                 return Done(self._kept[name])
         self._enter(who)
-        began = time.monotonic()
         try:
             found = await self._asked(job, arguments)
         finally:
             self._leave(who)
-        self._told("price", time.monotonic() - began)
         if found.problem is None and len(json.dumps(arguments)) <= _LARGEST_KEPT:
             with self._lock:
                 self._kept[name] = found.result
@@ -146,11 +157,12 @@ class Workers:
         try:
             kind, found, seconds = await asyncio.wrap_future(future)
         except (TimeoutError, concurrent.futures.TimeoutError):
-            self._told("killed", self._settings.price_seconds)
             seconds = self._settings.price_seconds
-            return Done(problem=Problem(422, "price-timeout", f"the plan was not priced within {seconds:g} seconds"))
+            slow = Problem(422, "price-timeout", f"the plan was not priced within {seconds:g} seconds")
+            return Done(problem=slow, seconds=seconds, killed=True)
         except (ProcessExpired, MemoryError):
-            self._told("killed", 0.0)
-            return Done(problem=Problem(422, "price-memory", "the plan needs more memory to price than it may have"))
-        self._told("cpu", seconds)
-        return Done(found) if not kind else Done(problem=problem_of(_KINDS[kind](found)))
+            large = Problem(422, "price-memory", "the plan needs more memory to price than it may have")
+            return Done(problem=large, seconds=_EXPIRED, killed=True)
+        if kind:
+            return Done(problem=problem_of(_KINDS[kind](found)), seconds=seconds)
+        return Done(found, seconds=seconds)

@@ -1,0 +1,105 @@
+"""What is known of every request afterwards: one line of JSON in the log, and the counters.
+
+A line holds the time, the request's id (also in the answer, as X-Request-Id), the route's template, the status, the
+time it took, the token's id and the reason of a refusal. It never holds bodies, headers, queries or addresses of
+databases; whatever looks like a token is blanked wherever it came from.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import sys
+import time
+import traceback
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from privloss.service.services import Services
+
+LOG = logging.getLogger("privloss.service")
+_SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)[^\s@]*@")
+_OTHER = "other"  # paths that are no route: their number is not for strangers to choose
+
+
+class Observed:
+    """Stands before everything."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app, self._services = app, services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state: dict[str, Any] = scope.setdefault("state", {})
+        number, status, began = secrets.token_hex(8), 0, time.perf_counter()
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["x-request-id"] = number
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except Exception as error:
+            state["error"] = error
+            raise
+        finally:
+            self._count(state, status, time.perf_counter() - began)
+            _write(state, number, scope["method"], status, time.perf_counter() - began)
+
+    def _count(self, state: dict[str, Any], status: int, seconds: float) -> None:
+        metrics = self._services.metrics
+        metrics.requests.labels(state.get("route", _OTHER), str(status)).inc()
+        metrics.seconds.observe(seconds)
+        if "reason" in state:
+            metrics.refusals.labels(state["reason"]).inc()
+
+
+def _write(state: dict[str, Any], number: str, method: str, status: int, seconds: float) -> None:
+    if not LOG.isEnabledFor(logging.INFO):
+        return
+    line: dict[str, Any] = {"request": number, "method": method, "route": state.get("route", _OTHER), "status": status}
+    line["ms"] = round(seconds * 1e3, 2)
+    line |= {name: state[name] for name in ("token", "reason") if state.get(name)}
+    error = state.get("error")
+    if error is None:
+        LOG.info(line)
+    else:
+        LOG.error({**line, "error": type(error).__name__, "where": _where(error)})
+
+
+def _where(error: BaseException) -> list[str]:
+    """The places of a failure, without the values: those may be anybody's."""
+    return [
+        f"{frame.filename.rpartition('privloss/')[2]}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+
+
+class Lines(logging.Formatter):
+    """Each record as one JSON object on one line; line breaks in names are escaped, so nobody can forge another."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        said = record.msg if isinstance(record.msg, dict) else {"text": record.getMessage()}
+        line = {"time": at, "level": record.levelname.lower(), **said}
+        return _SECRET.sub(r"\1...", json.dumps(line, ensure_ascii=True, default=str))
+
+
+def to_stderr() -> None:
+    """Send the lines there, and nowhere else; also what the server itself has to say."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    for name, level in (("privloss.service", logging.INFO), ("uvicorn", logging.WARNING), ("pebble", logging.ERROR)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
