@@ -93,18 +93,24 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
         return closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
     if solved.line is None and solved.classes is None and not solved.apart:
         return exactly(0.0, PINSKER), None
-    answer = _read_off(solved)
+    return _sharpened(_read_off(solved), closed, loss, level, tolerance), solved
+
+
+def _sharpened(
+    answer: Bound, closed: Bound | None, loss: ComposedLoss, level: tuple[float, float], tolerance: float
+) -> Bound:
+    """What was read off a line, cut with what else is known, where it is wide."""
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
-        return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes), solved
+        return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes)
     if answer.relative_width > _POOR:
         between = _bracketed(loss, level, tolerance)
         if between is not None:
-            return _intersection(answer, between), solved
+            return _intersection(answer, between)
     answer = _with_wider_blurs(answer, loss, level, tolerance)
     if answer.relative_width > _POOR:
-        return _intersection(answer, _last_resort(loss, level, tolerance)), solved
-    return answer, solved
+        return _intersection(answer, _last_resort(loss, level, tolerance))
+    return answer
 
 
 def _bracketed(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
