@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import privloss.ledger.stores.postgres as postgres
 from privloss.ledger import maintenance
+from privloss.ledger.amounts import show
 from privloss.ledger.ledger import Ledger, RefusedError
 from privloss.ledger.state import Analysis, charges_to_json
 from privloss.ledger.stores.rows import analysis_row, canonical
@@ -195,5 +196,28 @@ def test_a_lease_that_nobody_gives_back(place: str) -> None:
     assert ledger.status("e")["reserved"] == "0.5"
     ledger.reserve("e", cost="0.6", key="there", lease=1000)
     assert ledger.status("e")["reserved"] == "0.6"
+    assert ledger.verify().clean
+    ledger.close()
+
+
+def test_undone_after_a_denominator_has_grown(tmp_path: Path) -> None:
+    """A balance is read anew, and has forgotten a denominator that a group with a known key brings back."""
+    clock = Clock()
+    ledger = made(Ledger.create(str(tmp_path / "a.db"), clock=clock))
+    for number in range(3):
+        ledger.reserve("d", cost="0.01", key=f"old {number}")
+    for key in ("seventh", "another seventh"):
+        ledger.reserve("d", cost="1/7", key=key)
+        ledger.void(key)
+    tenth, seventh = ledger._asked.values()
+    ledger.reserve("d", cost="0.01", key="of ann", analyst="ann")  # her balances are not known: all are read
+    asked: list[str] = []
+    ledger.store.boundary = asked.append  # type: ignore[method-assign]
+    outcomes = ledger.store.run_all([tenth.under("a"), seventh.under("b"), tenth.under("old 0")], clock)
+    assert [outcome.refused for outcome in outcomes] == [None] * 3
+    assert [text.split()[0] for text in asked[1:4]] == ["INSERT", "SELECT", "INSERT"]
+    assert ledger.status("d")["reserved"] == show(Fraction(5, 100) + Fraction(1, 7))
+    ledger.reserve("d", cost="0.01", key="after")
+    assert ledger.status("d")["reserved"] == show(Fraction(6, 100) + Fraction(1, 7))
     assert ledger.verify().clean
     ledger.close()

@@ -225,7 +225,20 @@ STORES = (
     Mutant("repeats: one unit too much", _REPEATS, "if left < size:", "if left + 1 < size:", "end_of_a_budget"),
     Mutant("repeats: a key twice", "stores/sqlite.py", "if key not in known:", "if True:", "twice_in_a_group"),
     Mutant("repeats: known keys count", "stores/sqlite.py", "repeats.undo()", "pass", "keys_that_are_known_in_a_group"),
-    Mutant("repeats: sums not undone", _REPEATS, "balance.hold(-size)", "pass", "keys_that_are_known_in_a_group"),
+    Mutant(
+        "repeats: sums not undone",
+        _REPEATS,
+        "balance.hold(-balance.of(top, bottom))",
+        "pass",
+        "keys_that_are_known_in_a_group",
+    ),
+    Mutant(
+        "repeats: undone by an older denominator",
+        _REPEATS,
+        "hold(-balance.of(top, bottom))",
+        "hold(-top)",
+        "denominator_has_grown",
+    ),
     Mutant(
         "repeats: ends of chains not undone",
         _REPEATS,

@@ -86,12 +86,12 @@ class _Left(Mapping[str, Mapping[str, Fraction]]):
 class Repeats:
     """Those of a group of commands that repeat others: what they lead to, and the rows to write."""
 
-    __slots__ = ("_analyses", "_balances", "_before", "_entries", "_leases", "_sizes", "held", "outcomes")
+    __slots__ = ("_analyses", "_balances", "_before", "_entries", "_leases", "_taken", "held", "outcomes")
 
     def __init__(self, held: Loaded) -> None:
         self.held = held
         self.outcomes: dict[int, Outcome] = {}
-        self._sizes: list[tuple[Balance, int]] = []  # what was held, of each balance
+        self._taken: list[Pattern] = []
         self._balances: dict[tuple[str, str, str], Balance] = {}  # that have changed
         self._before: dict[str, tuple[int, str]] = {}  # ends of chains that have grown
         self._analyses: list[tuple[Any, ...]] = []
@@ -120,20 +120,18 @@ class Repeats:
         for (balance, size), (account, place, *_) in zip(sizes, pattern.parts, strict=True):
             balance.hold(size)
             self._balances[(account, *place)] = balance
-        self._sizes += sizes
+        self._taken.append(pattern)
         self._note(key, pattern)
         rest = _Left(pattern.accounts, pattern.own, told)
         self.outcomes[number] = Outcome(None, RESERVED, pattern.charges, rest)
 
     def undo(self) -> None:
-        """As if none had been taken. (That a lease may end earlier than any does is no harm.)"""
-        for balance, size in self._sizes:
-            balance.hold(-size)
+        """What is held is again as if none had been taken. (That a lease may end earlier than any does is no harm.)"""
+        for pattern in self._taken:
+            for account, place, top, bottom, _ in pattern.parts:
+                balance = self._balances[(account, *place)]
+                balance.hold(-balance.of(top, bottom))  # its denominator may have grown since
         self.held.ends.update(self._before)
-        for each in (self.outcomes, self._sizes, self._balances, self._before):
-            each.clear()
-        for rows in (self._entries, self._analyses, self._leases):
-            rows.clear()
 
     def keys(self) -> tuple[str, list[tuple[Any, ...]]]:
         """The statement that makes the keys, and its rows. It fails if one of them is known."""

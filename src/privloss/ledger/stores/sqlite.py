@@ -137,6 +137,7 @@ class SqliteStore(Store):
             self._write_many(cursor, *repeats.keys())
         except sqlite3.IntegrityError:  # some keys are known; SQLite has undone that statement, which was the first
             repeats.undo()
+            repeats = Repeats(held)
             keys = [key for _, command, _ in found for key in command.claims]
             known = {row[0] for row in self.execute(cursor, f"{_KEYS} ({marks(keys)})", keys)}
             self._take(repeats, found, known)
