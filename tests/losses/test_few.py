@@ -103,3 +103,19 @@ def test_an_epsilon_far_below_one_loss() -> None:
     assert found.relative_width < 1e-4
     assert plan.delta(found.upper).lower <= 8.3e-6
     assert plan.delta(found.lower).upper >= 8.3e-6
+
+
+def test_what_is_left_out_counts_once_for_each_use() -> None:
+    """A rare outcome so large that any use that has it exceeds eps."""
+    rng = np.random.default_rng(9)
+    masses = np.append(np.full(40, (1 - 1e-9) / 40), 1e-9)
+    values = np.append(rng.normal(0.0, 0.1, 40), 30.0)
+    row, count, eps = Table(values, masses), 3, 0.4
+    truth = all_sums(values, masses, count, eps)
+    few = FewOnGrid.of([(row, count)], math.log(4e5))
+    logs = few.delta(eps, 1e-10)
+    assert logs is not None
+    rest = all_sums(values[:-1], masses[:-1], count, eps)
+    assert truth - rest > 2e-9
+    assert logs[0] <= math.log(rest) * (1 - 1e-12)
+    assert logs[1] >= math.log(truth)
