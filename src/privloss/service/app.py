@@ -21,6 +21,7 @@ from privloss.service import health, routes
 from privloss.service.api import Api
 from privloss.service.guard import Guard
 from privloss.service.observed import Observed
+from privloss.service.openapi import openapi
 from privloss.service.problems import Problem, problem_of
 from privloss.service.services import Services
 from privloss.service.settings import Settings
@@ -65,6 +66,7 @@ def _routes(services: Services) -> list[BaseRoute]:
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
         Route("/metrics", health.metrics),
+        Route("/openapi.json", openapi),
     ]
 
 
