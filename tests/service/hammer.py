@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privloss.ledger.answers import Reservation, RefusedError
+from privloss.ledger.answers import RefusedError, Reservation
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.refusals import Refusal, Refused
 from privloss.ledger.stores.base import LedgerError, LostReply, NoAnswer, Outcome

@@ -36,10 +36,9 @@ class Process:
         self.start()
 
     def start(self) -> None:
+        call = [*self._call, "--port", str(self.port)]
         with self._log.open("ab") as said:
-            self.process = subprocess.Popen(
-                [*self._call, "--port", str(self.port)], stdout=subprocess.PIPE, stderr=said, text=True, env=self._environ
-            )
+            self.process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=said, text=True, env=self._environ)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = _PLACE.match(line)
