@@ -317,7 +317,7 @@ class Ledger(Spending):
     def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
         """The events that concern a dataset, oldest first. Of them, if asked: the `last` so many, those of an
         `analyst`, of one `kind` or `key`, of keys that stand at `state` now, from `since` on, before `until` (seconds
-        since the epoch)."""
+        since the epoch); `looked`: at most among the last so many."""
         self._dataset(name)
         with self.store.reading() as cursor:
             return views.history(self.store, cursor, name, views.Wanted(**wanted))

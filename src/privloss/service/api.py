@@ -19,6 +19,7 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from privloss.ledger.stores.base import NoAnswer
 from privloss.service import shown, strict
 from privloss.service.access import ANYBODY, NOBODY, Caller, demand
 from privloss.service.callers import caller_of, note
@@ -90,7 +91,7 @@ class _Exchange:
         self.caller: Caller = ANYBODY
         self.headers = dict(scope["headers"])
         self.route: Route
-        self.path: dict[str, str]
+        self.path: dict[str, str] = {}
         self.call: Call
         self._begun = False
 
@@ -131,12 +132,13 @@ class _Exchange:
     def failed(self, error: Exception) -> Response:
         problem = problem_of(error)
         note(self.scope, reason=problem.reason)
-        if problem.status == 500:
+        if problem.status == 500 or isinstance(error, NoAnswer):
             note(self.scope, error=error)
         if self.caller.role != NOBODY:
-            problem.more = shown.problem(problem.more, self.caller)
-            if self.caller.is_analyst:
-                problem.text = problem.text.replace(f"'{self.caller.analyst}/", "'")
+            shown.problem(problem, self.caller)
+        if self.caller.is_analyst and "key" in self.path:
+            key = self.path["key"]
+            problem.text = problem.text.replace(repr(self.caller.stored_key(key)), repr(key))
         return problem.response()
 
 

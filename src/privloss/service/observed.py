@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from privloss.service.services import Services
 
 LOG = logging.getLogger("privloss.service")
-_SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)[^\s@]*@")
+_SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)\S*@")
 _OTHER = "other"  # paths that are no route: their number is not for strangers to choose
 
 
@@ -99,7 +99,11 @@ def to_stderr() -> None:
     """Send the lines there, and nowhere else; also what the server itself has to say."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    logging.captureWarnings(True)
     for name, level in (("privloss.service", logging.INFO), ("uvicorn", logging.WARNING), ("pebble", logging.ERROR)):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers, logger.propagate = [], True
         logger.setLevel(level)

@@ -83,6 +83,7 @@ SCHEMAS: dict[str, Schema] = {
     "Compared": _object({"delta": _NUMBER, "bounds": {"type": "array", "items": _ANYTHING}}),
     "Certificate": {**_ANYTHING, "description": "`privloss verify` checks it without this service."},
     "Lines": {"type": "string", "description": "Canonical JSON lines: also a backup, for privloss ledger restore."},
+    "Sheet": {"type": "string", "description": "CSV (RFC 4180) with a header."},
     "Live": _object({"live": _FLAG}),
     "Ready": _object({"ready": _FLAG}),
     "Problem": _object(
@@ -103,6 +104,7 @@ ANSWERS: dict[tuple[str, str], list[tuple[int, str, str]]] = {
     ("PUT", f"{_D}/frozen"): [_AS_IT_IS_NOW],
     ("POST", f"{_D}/audits"): [(200, "What stands in the history now.", "AuditFacts")],
     ("GET", f"{_D}/history"): [(200, "Oldest first.", "Page")],
+    ("GET", f"{_D}/history.csv"): [(200, "A sheet, oldest first.", "Sheet")],
     ("GET", f"{_D}/refusals"): [(200, "Oldest first.", "Page")],
     ("GET", f"{_D}/odometer"): [(200, "What was lost so far.", "Reading")],
     ("PUT", _R): [(201, "Held now.", "Reservation"), (200, "The same request as before.", "Reservation")],
@@ -120,4 +122,5 @@ ANSWERS: dict[tuple[str, str], list[tuple[int, str, str]]] = {
     ("POST", "/verify"): [(202, "A run that has begun, or is running.", "Begun")],
     ("GET", "/verify"): [(200, "The last result.", "Verified")],
     ("GET", "/export"): [(200, "The whole history.", "Lines")],
+    ("GET", "/export.csv"): [(200, "The whole history as a sheet.", "Sheet")],
 }
