@@ -3,7 +3,7 @@
 
 One durable typed-cost reserve for each request. Both sides take turns in short slices of the same run, because neither
 disk nor processor is steady; ratios are medians over neighbouring slices. In process: threads that share a ledger with
-group commit. Over HTTP: as many connections, from one thread of this process that does little else; on PostgreSQL to two
+group commit. Over HTTP: as many connections, from one thread of this process; on PostgreSQL to two
 service processes. Then a plan that takes too long is priced again and again, while another client asks for /health.
 """
 

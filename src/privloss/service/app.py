@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ExceptionHandler
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 
 from privloss.ledger.ledger import Ledger
 from privloss.service import health, routes
@@ -50,19 +50,33 @@ def make(
 
     handlers: dict[int | type[Exception], ExceptionHandler] = dict.fromkeys((Exception, 404, 405, Problem), _failed)
     app = Starlette(
-        routes=[*_routes(services)],
+        routes=_routes(),
         lifespan=living,
         exception_handlers=handlers,
-        middleware=[Middleware(Observed, services=services), Middleware(Guard, services=services)],
+        middleware=[
+            Middleware(Observed, services=services),
+            Middleware(Guard, services=services),
+            Middleware(Programs, api=Api(services)),
+        ],
     )
     app.router.redirect_slashes = False
     app.state.services = services
     return app
 
 
-def _routes(services: Services) -> list[BaseRoute]:
+class Programs:
+    """Hands what is below /v1 to the table of routes, before the framework has looked through its own."""
+
+    def __init__(self, app: ASGIApp, api: Api) -> None:
+        self._app, self._api = app, api
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        ours = scope["type"] == "http" and scope["path"].startswith(f"{routes.PREFIX}/")
+        await (self._api if ours else self._app)(scope, receive, send)
+
+
+def _routes() -> list[BaseRoute]:
     return [
-        Mount(routes.PREFIX, Api(services)),
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
         Route("/metrics", health.metrics),
