@@ -49,7 +49,10 @@ class Api:
             response = await self._answered(exchange)
         except Exception as error:
             response = exchange.failed(error)
-        await response(scope, receive, send)
+        try:
+            await response(scope, receive, send)
+        finally:  # also of a client that has gone before the end
+            exchange.close()
 
     async def _answered(self, exchange: _Exchange) -> Response:
         for _ in range(_MOST_ROUNDS):
@@ -94,6 +97,7 @@ class _Exchange:
         self.path: dict[str, str] = {}
         self.call: Call
         self._begun = False
+        self._file: IO[bytes] | None = None  # that is answered
 
     def matched(self, route: Route, path: dict[str, str]) -> None:
         self.route, self.path = route, path
@@ -105,9 +109,16 @@ class _Exchange:
             self.call = self._begin()
             self._begun = True
         try:
-            return _response(self.route.handler(self.call))
+            answer = self.route.handler(self.call)
+            if hasattr(answer.body, "close"):
+                self._file = answer.body
+            return _response(answer)
         except Needs as needs:
             return needs
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def _begin(self) -> Call:
         self.caller = caller_of(self.services, self.scope, self.route.action)
@@ -176,6 +187,5 @@ def _response(answer: Answer) -> Response:
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(_PIECE):
-            yield piece
+    while piece := file.read(_PIECE):
+        yield piece
