@@ -22,9 +22,6 @@ from privloss.ledger.ledger import Ledger
 from privloss.service.tokens import Tokens
 from privloss.service.workers import Workers
 from tests.client.real import Real
-from tests.service.conftest import place as place
-from tests.service.conftest import server as server
-from tests.service.conftest import workers as workers
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
