@@ -184,13 +184,12 @@ class _Exchange:
         if wait > 0:
             again = {"Retry-After": str(math.ceil(wait))}
             raise Problem(429, "rate", f"too many requests; ask again in {math.ceil(wait)} s", again)
-        if page.action and not self._open_to_all(page.action):
+        if page.action:
             demand(self.caller, page.action)
+            if self.caller.role == NOBODY and not self.services.settings.public_calculator:
+                raise Problem(401, "token", "log in to use the calculator")
         if page.method == "POST" and self.session is not None and not self.session.wrote(self.visit.one("form_token")):
             raise Problem(403, "form", "this form belongs to another session; open the page again")
-
-    def _open_to_all(self, action: str) -> bool:
-        return action == "calculate" and self.caller.role == NOBODY and self.services.settings.public_calculator
 
     def failed(self, problem: Problem, error: Exception) -> Response:
         """A page, or a part of one, that says so. Who is not logged in is asked to."""

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.datastructures import Headers, UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
@@ -17,7 +17,7 @@ from privloss.service.pages.sessions import COOKIE, Session, Sessions
 from privloss.service.problems import Problem, bad
 
 Form = Mapping[str, list[str]]
-_MOST_FIELDS = 2000
+_MOST_FIELDS, _LARGEST_PART = 2000, 2**20
 _FORM = "application/x-www-form-urlencoded"
 _PARTS = "multipart/form-data"
 
@@ -71,13 +71,20 @@ async def form(scope: Scope, receive: Receive) -> dict[str, list[str]]:
         return _fields(await Request(scope, receive).body())
     if kind != _PARTS:
         raise Problem(415, "not-a-form", "the body must be a form")
+    asked = Request(scope, receive)
+    parser = MultiPartParser(
+        asked.headers, asked.stream(), max_files=2, max_fields=_MOST_FIELDS, max_part_size=_LARGEST_PART
+    )
     try:
-        read = await Request(scope, receive).form(max_files=2, max_fields=_MOST_FIELDS, max_part_size=2**20)
-    except MultiPartException:
+        read = await parser.parse()
+    except (MultiPartException, KeyError):  # the latter: it does not say what is between the parts
         raise bad("the form cannot be read") from None
     found: dict[str, list[str]] = {}
-    for name, value in read.multi_items():
-        found.setdefault(_text(name), []).append(_text(await _said(value)))
+    try:
+        for name, value in read.multi_items():
+            found.setdefault(_text(name), []).append(_text(await _said(value)))
+    finally:
+        await read.close()
     return found
 
 
