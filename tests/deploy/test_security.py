@@ -63,7 +63,12 @@ def test_headers_of_every_answer(sqlite: Service, method: str, path: str) -> Non
         assert found["cache-control"] == "no-store"
         assert not any(name.startswith("access-control-") for name in found)
         kind = found["content-type"]
-        assert kind.split(";")[0] in ("application/json", "application/problem+json", "application/x-ndjson", "text/plain")
+        assert kind.split(";")[0] in (
+            "application/json",
+            "application/problem+json",
+            "application/x-ndjson",
+            "text/plain",
+        )
         assert "json" in kind or "charset=" in kind
 
 
@@ -75,7 +80,12 @@ def test_hsts_where_there_is_tls(serving: Callable[..., Service], sqlite_place: 
 def test_a_safe_method_changes_nothing(sqlite: Service) -> None:
     before = sqlite.events()
     for who in (sqlite.alice, sqlite.steward, sqlite.auditor):
-        for path in ("/v1/reservations/k", "/v1/reservations/k/start", "/v1/datasets/census/frozen", "/v1/datasets/new"):
+        for path in (
+            "/v1/reservations/k",
+            "/v1/reservations/k/start",
+            "/v1/datasets/census/frozen",
+            "/v1/datasets/new",
+        ):
             assert who.get(path).status_code in (404, 405, 403)
             assert who.ask("HEAD", path).status_code in (404, 405)
     assert sqlite.events() == before
