@@ -162,9 +162,7 @@ def test_26_a_body_with_two_ends(wired: Callable[..., Wire], lines: tuple[str, .
     assert found.count(b"HTTP/1.1 ") == 1
 
 
-@pytest.mark.parametrize(
-    "text", [b"\x00\x01\x02\r\n\r\n", b"GET /\r\n\r\n", b"hello\r\n\r\n", b"GET / HTTP/x\r\n\r\n"]
-)
+@pytest.mark.parametrize("text", [b"\x00\x01\x02\r\n\r\n", b"GET /\r\n\r\n", b"hello\r\n\r\n", b"GET / HTTP/x\r\n\r\n"])
 def test_26_what_is_no_http(wired: Callable[..., Wire], text: bytes) -> None:
     """It is told so with the headers of every answer."""
     found = wired(receive_seconds=PATIENCE).ask(text)

@@ -71,10 +71,10 @@ class Server(uvicorn.Server):
 
 def run(place: str | None, settings: Settings, create: bool = False) -> None:
     """Serve until told to end; then nothing new is taken, what runs is finished, and the ledger is closed last."""
-    to_stderr()
     opened = Ledger.create(place, group=True) if create else Ledger(place, group=True)
     with closing(opened) as ledger:
         check_exposed(settings, Tokens(ledger.store))
+        to_stderr()
         app = make(ledger, settings)
         made = config(settings, app)
         for each in (signal.SIGTERM, signal.SIGINT):  # the server raises them once more when it has ended
