@@ -60,8 +60,9 @@ def reserve(call: Call) -> Answer:
     key = _key(call)
     known = call.ledger.reservation(key)
     plan = plan_of(call, asked.plan, known is not None)
+    one = names[0] if len(names) == 1 else names  # all in text: the ledger knows again what it has priced
     held = call.ledger.reserve(
-        names, plan, key=key, cost=asked.cost, cost_delta=asked.cost_delta, analyst=call.caller.analyst,
+        one, plan, key=key, cost=asked.cost, cost_delta=asked.cost_delta, analyst=call.caller.analyst,
         blocks=asked.blocks, lease=asked.lease, label=asked.label, reason=asked.reason, labels=asked.labels,
     )  # fmt: skip
     return Answer(shown.reservation(held, call.caller), 201 if known is None else 200)

@@ -7,6 +7,7 @@ databases; whatever looks like a token is blanked wherever it came from.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import re
@@ -32,13 +33,14 @@ class Observed:
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app, self._services = app, services
+        self._process, self._numbers = secrets.token_hex(4), itertools.count()  # so no two requests share an id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         state: dict[str, Any] = scope.setdefault("state", {})
-        number, status, began = secrets.token_hex(8), 0, time.perf_counter()
+        number, status, began = f"{self._process}{next(self._numbers):08x}", 0, time.perf_counter()
 
         async def sent(message: Message) -> None:
             nonlocal status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -20,7 +21,12 @@ def approx(value: Any) -> Any:
     """Amounts as doubles; for display only."""
     if isinstance(value, Mapping):
         return {name: approx(each) for name, each in value.items()}
-    return float(Fraction(value))
+    return _double(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _double(text: str) -> float:
+    return float(Fraction(text))
 
 
 def _seen(parts: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
