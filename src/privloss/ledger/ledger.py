@@ -38,7 +38,7 @@ from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account,
 from privloss.ledger.stores.address import address_of, is_service, open_store
 from privloss.ledger.stores.base import LostReply, Outcome, Store
 from privloss.ledger.stores.rows import ANALYSIS, analysis_from
-from privloss.ledger.verify import Audit, export, verify
+from privloss.ledger.verify import Audit, Step, export, verify
 from privloss.numerics import check
 
 if TYPE_CHECKING:
@@ -336,9 +336,9 @@ class Ledger(Spending):
         spent = {part: b.committed for (owner, part), b in account.balances.items() if owner == EVERYONE}
         return odometer(account.filter.currency, spent, delta)
 
-    def verify(self) -> Audit:
-        """Recompute the chains, every decision and all balances."""
-        return verify(self.store)
+    def verify(self, step: Step | None = None) -> Audit:
+        """Recompute the chains, every decision and all balances. `step` is told how much of how much is done."""
+        return verify(self.store, step)
 
     def export(self) -> Iterator[str]:
         """The history as canonical JSON lines."""

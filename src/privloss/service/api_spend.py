@@ -60,10 +60,11 @@ def reserve(call: Call) -> Answer:
     key = _key(call)
     known = call.ledger.reservation(key)
     plan = plan_of(call, asked.plan, known is not None)
-    one = names[0] if len(names) == 1 else names  # all in text: the ledger knows again what it has priced
+    # one name as a text: the ledger knows requests all in text again, and decides those that repeat others together
     held = call.ledger.reserve(
-        one, plan, key=key, cost=asked.cost, cost_delta=asked.cost_delta, analyst=call.caller.analyst,
-        blocks=asked.blocks, lease=asked.lease, label=asked.label, reason=asked.reason, labels=asked.labels,
+        names[0] if len(names) == 1 else names, plan, key=key, cost=asked.cost, cost_delta=asked.cost_delta,
+        analyst=call.caller.analyst, blocks=asked.blocks, lease=asked.lease, label=asked.label, reason=asked.reason,
+        labels=asked.labels,
     )  # fmt: skip
     return Answer(shown.reservation(held, call.caller), 201 if known is None else 200)
 

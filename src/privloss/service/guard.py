@@ -5,7 +5,6 @@ Pure ASGI, so that nothing is read or answered before it was looked at.
 
 from __future__ import annotations
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privloss.service.callers import note
@@ -45,8 +44,8 @@ class Guard:
     """Stands before the application."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
-        self._app, self._settings = app, services.settings
-        self._headers = every_answer(services.settings)
+        self._app, self._settings, self._names = app, services.settings, services.settings.names
+        self._headers = [(name.encode(), text.encode()) for name, text in every_answer(services.settings).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # the server's own start and end; there are no websockets
@@ -56,7 +55,7 @@ class Guard:
         counted = _Counted(receive, self._settings.longest_body)
         sent = _Sent(send, self._headers)
         try:
-            _check(scope, self._settings)
+            _check(scope, self._settings, self._names)
             await self._app(scope, counted, sent)
         except Exception as error:
             if sent.begun:
@@ -83,15 +82,14 @@ class _Counted:
 class _Sent:
     """Sends an answer with the headers that every answer has."""
 
-    def __init__(self, send: Send, headers: dict[str, str]) -> None:
+    def __init__(self, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
         self._send, self._headers, self.begun = send, headers, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            given = MutableHeaders(scope=message)
-            for name, value in self._headers.items():
-                given.setdefault(name, value)
+            own = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(each for each in self._headers if each[0] not in own)]
         await self._send(message)
 
 
@@ -99,13 +97,13 @@ def too_large(longest: int) -> Problem:
     return Problem(413, "too-large", f"a body has at most {longest} bytes", {"Connection": "close"})
 
 
-def _check(scope: Scope, settings: Settings) -> None:
+def _check(scope: Scope, settings: Settings, names: frozenset[str]) -> None:
     headers: list[tuple[bytes, bytes]] = scope["headers"]
     if sum(len(name) + len(value) for name, value in headers) > settings.longest_headers:
         text = f"the headers have at most {settings.longest_headers} bytes in all"
         raise Problem(431, "too-large", text, {"Connection": "close"})
     hosts = [value for name, value in headers if name == b"host"]
-    if len(hosts) != 1 or host_name(hosts[0].decode("latin-1")) not in settings.names:
+    if len(hosts) != 1 or host_name(hosts[0].decode("latin-1")) not in names:
         raise Problem(421, "host", "this service does not answer for that host; see --host-name")
     lengths = [name for name, _ in headers if name in (b"content-length", b"transfer-encoding")]
     if len(lengths) > 1:  # a proxy before us might have read the other one

@@ -18,7 +18,6 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privloss.service.services import Services
@@ -33,20 +32,20 @@ class Observed:
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app, self._services = app, services
-        self._process, self._numbers = secrets.token_hex(4), itertools.count()  # so no two requests share an id
+        self._process, self._numbers = secrets.token_hex(4), itertools.count(1)  # what requests are called
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         state: dict[str, Any] = scope.setdefault("state", {})
-        number, status, began = f"{self._process}{next(self._numbers):08x}", 0, time.perf_counter()
+        number, status, began = f"{self._process}-{next(self._numbers)}", 0, time.perf_counter()
 
         async def sent(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = number
+                message["headers"] = [*message["headers"], (b"x-request-id", number.encode())]
             await send(message)
 
         try:
@@ -73,10 +72,10 @@ def _write(state: dict[str, Any], number: str, method: str, status: int, seconds
     line["ms"] = round(seconds * 1e3, 2)
     line |= {name: state[name] for name in ("token", "reason") if state.get(name)}
     error = state.get("error")
-    if error is None:
-        LOG.info(line)
-    else:
-        LOG.error({**line, "error": type(error).__name__, "where": _where(error)})
+    level = logging.INFO if error is None else logging.ERROR
+    line |= {} if error is None else {"error": type(error).__name__, "where": _where(error)}
+    # not through LOG.info, which walks the stack for a place that nobody asks for
+    LOG.handle(logging.LogRecord(LOG.name, level, "", 0, line, None, None))
 
 
 def _where(error: BaseException) -> list[str]:

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 
 from privloss.errors import InvalidInput
 from privloss.ledger.ledger import Ledger
+from privloss.ledger.stores.address import open_store
 from privloss.service.app import make
 from privloss.service.counted import on_port
 from privloss.service.deadline import within
@@ -71,8 +72,7 @@ class Server(uvicorn.Server):
 
 def run(place: str | None, settings: Settings, create: bool = False) -> None:
     """Serve until told to end; then nothing new is taken, what runs is finished, and the ledger is closed last."""
-    opened = Ledger.create(place, group=True) if create else Ledger(place, group=True)
-    with closing(opened) as ledger:
+    with closing(Ledger(store=open_store(place, create, group=True))) as ledger:
         check_exposed(settings, Tokens(ledger.store))
         to_stderr()
         app = make(ledger, settings)
