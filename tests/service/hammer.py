@@ -99,6 +99,9 @@ class Asking:
     def void(self, key: str) -> Reservation:
         return self._asked("POST", key, "/void", {})
 
+    def close(self) -> None:
+        self._connection.close()
+
     def _connected(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
 
@@ -134,6 +137,8 @@ def client(number: int, home: Path, port: int, tokens: Mapping[str, str], field:
     except BaseException as problem:
         field.give_up(f"client {number}: {type(problem).__name__}: {problem}")
         raise
+    finally:
+        asking.close()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from privloss.ledger.amounts import down
 from privloss.ledger.state import EVERYONE, Account
-from privloss.ledger.stores.base import LedgerError, Store
+from privloss.ledger.stores.base import Store
 from privloss.service.verifying import Verifying
 
 _MOST = 200  # datasets and groups, by name
@@ -31,7 +31,7 @@ class Gauges(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        with suppress(LedgerError):  # the other counters must not fail with it; health says that it does not answer
+        with suppress(Exception):  # a broken ledger must not silence the counters that say so
             yield from list(self._of_the_ledger())
         yield from self._verified()
 

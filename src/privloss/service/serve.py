@@ -72,9 +72,9 @@ class Server(uvicorn.Server):
 
 def run(place: str | None, settings: Settings, create: bool = False) -> None:
     """Serve until told to end; then nothing new is taken, what runs is finished, and the ledger is closed last."""
-    to_stderr()
     with closing(Ledger(store=open_store(place, create, group=True))) as ledger:
         check_exposed(settings, Tokens(ledger.store))
+        to_stderr()
         app = make(ledger, settings)
         made = config(settings, app)
         for each in (signal.SIGTERM, signal.SIGINT):  # the server raises them once more when it has ended
