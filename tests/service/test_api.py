@@ -123,6 +123,50 @@ def test_verify(service: Service) -> None:
     assert "privloss_verify_clean 0.0" in service.auditor.get("/metrics").text
 
 
+def test_verifying_ends_with_the_service(serving: Callable[..., Service], sqlite_place: str) -> None:
+    """However long the history is: between two of its steps."""
+    service = serving(sqlite_place)
+    verifying, began, steps = service.services.verifying, threading.Event(), []
+    go_on = verifying._go_on
+
+    def slowly(done: int, of: int) -> None:
+        steps.append(done)
+        began.set()
+        while not verifying._ending:
+            threading.Event().wait(0.001)
+        go_on(done, of)
+
+    verifying._go_on = slowly  # type: ignore[method-assign]
+    service.auditor.post("/v1/verify")
+    assert began.wait(300)
+    service.services.close()
+    assert verifying.last()["last"]["clean"] is None  # type: ignore[index]
+    assert len(steps) == 1
+
+
+def test_a_steward_gives_back_what_was_not_started(sqlite: Service) -> None:
+    for key in ("held", "started"):
+        sqlite.alice.reserve(key)
+    sqlite.alice.start("started")
+    assert sqlite.steward.post("/v1/reservations/held/void?analyst=alice", {}).json()["state"] == "VOIDED"
+    assert sqlite.steward.post("/v1/reservations/started/void?analyst=alice", {}).json()["reason"] == "wrong-state"
+    assert sqlite.steward.get("/v1/reservations/alice%2Fheld").json()["key"] == "alice/held"
+    assert sqlite.auditor.get("/v1/reservations/held").status_code == 404
+    assert sqlite.alice.get("/v1/reservations/held").json()["key"] == "held"
+
+
+def test_a_quote_knows_quotas(sqlite: Service) -> None:
+    """What a quote says fits, is let in."""
+    sqlite.steward.put("/v1/datasets/census/quotas/alice", {"currency": "pure", "cap": "1/11"})
+    for cost, fits in (("1/12", True), ("1/10", False)):
+        row = sqlite.alice.post("/v1/quote", {"datasets": ["census"], "cost": cost}).json()["census"]
+        assert row["fits"] is fits
+        assert sqlite.alice.reserve(f"k{cost[2:]}", cost=cost).is_success is fits
+    asked = {"datasets": ["census"], "cost": "1/10", "analyst": "alice"}
+    assert sqlite.steward.post("/v1/quote", asked).json()["census"]["refused"] == "quota-exceeded"
+    assert sqlite.bob.post("/v1/quote", {**asked, "analyst": None}).json()["census"]["refused"] == "analyst"
+
+
 def test_export_is_the_history(service: Service) -> None:
     service.alice.reserve("k")
     answer = service.auditor.get("/v1/export")

@@ -35,6 +35,7 @@ def hurried() -> Iterator[Workers]:
     """Workers with a short deadline."""
     made = Workers(Settings(price_seconds=4.0, price_workers=2))
     made.open()
+    made._first.result()
     yield made
     made.close()
 
@@ -197,7 +198,7 @@ def test_23_more_than_can_wait(
         return status(self, name)
 
     monkeypatch.setattr(service.ledger.__class__, "status", held)
-    api = service.app.routes[0].app  # type: ignore[attr-defined]
+    api: Any = next(each.kwargs["api"] for each in service.app.user_middleware if "api" in each.kwargs)
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(service.alice.get, "/v1/datasets/census") for _ in range(4)]
         entered.acquire()

@@ -56,6 +56,15 @@ def test_12_what_does_not_go_on_is_closed(wired: Callable[..., Wire], tls: bool)
         each.close()
 
 
+@pytest.mark.parametrize("begun", [each for each in BEGUN if each != "silent"])
+def test_12_half_a_request_behind_a_whole_one(wired: Callable[..., Wire], begun: str) -> None:
+    """Both in one packet: the second has a clock too, though nothing more of it ever comes."""
+    wire = wired(keep_alive_seconds=PATIENCE)
+    with wire.connect() as slow:
+        slow.sendall(OPEN + b"\r\n" + BEGUN[begun])
+        assert rest(slow).count(b"HTTP/1.1 200") == 1
+
+
 @pytest.mark.parametrize("begun", [OPEN, BEGUN["half a body"]], ids=["header", "body"])
 def test_12_one_byte_after_the_other_gains_nothing(wired: Callable[..., Wire], begun: bytes) -> None:
     """Bytes are sent until the server has closed, each long before a clock that began anew would have run out."""
@@ -155,7 +164,7 @@ def test_26_a_body_with_two_ends(wired: Callable[..., Wire], lines: tuple[str, .
     """One answer, an error, and the connection ends: what came behind is no request."""
     wire = wired(receive_seconds=PATIENCE)
     head = ["POST /v1/answer HTTP/1.1", "Host: localhost", "Content-Type: application/json", *lines]
-    text = "\r\n".join([*head, "", ""]).encode() + b"{}\r\n0\r\n\r\n" + request(wire.service)
+    text = "\r\n".join([*head, "", ""]).encode() + b"0\r\n\r\n" + request(wire.service)
     found = wire.ask(text)
     assert found[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 501"), found[:200]
     assert LIVE not in found

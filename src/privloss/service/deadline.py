@@ -55,6 +55,8 @@ class Deadline(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self.awaited.setdefault(self)  # for the next request
+        if not self._received():  # which may have come in part already, behind the last one
+            self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()

@@ -63,7 +63,7 @@ class Services:
         self.end()
         self.threads.shutdown()
         self.looks.shutdown()
-        self.verifying.wait()
+        self.verifying.end()
         if not self._lent:
             self.workers.close()
 

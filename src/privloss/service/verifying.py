@@ -24,6 +24,7 @@ class Verifying:
         self._thread: threading.Thread | None = None
         self._began, self._run, self._process = "", 0, secrets.token_hex(8)
         self._last: dict[str, Any] | None = None
+        self._ending = False
 
     def start(self) -> dict[str, Any]:
         """Begin, unless one is running."""
@@ -49,10 +50,19 @@ class Verifying:
         if thread is not None:
             thread.join()
 
+    def end(self) -> None:
+        """Stop the one that runs: the ledger is about to be closed, and nobody waits for its result any more."""
+        self._ending = True
+        self.wait()
+
+    def _go_on(self, done: int, of: int) -> None:
+        if self._ending:
+            raise InterruptedError
+
     def _work(self) -> None:
         began, run = self._clock(), self._run
         try:
-            audit = self._ledger.verify()
+            audit = self._ledger.verify(self._go_on)
         except Exception as problem:  # told as a result: the thread has nobody else to tell
             found: dict[str, Any] = {"clean": None, "problems": [f"not finished: {type(problem).__name__}"]}
         else:
