@@ -11,9 +11,10 @@ import typer
 
 from privloss.cli.arguments import AsJson, finite, number
 from privloss.cli.ledger_shared import Db, Name, app, command, opened, say
-from privloss.cli.ledger_text import COLUMNS, as_csv, audits_text, event_row, outline, rough_parts, show_table
+from privloss.cli.ledger_text import outline, show_table
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
+from privloss.ledger.texts import COLUMNS, as_csv, audits_text, event_row, rough_parts
 
 KINDS = (
     "account", "budget", "frozen", "reserved", "started", "committed", "voided", "refused", "restored", "opened",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss.cli.ledger_text import rough_parts
 from privloss.errors import InvalidInput
+from privloss.ledger.texts import rough_parts
 
 if TYPE_CHECKING:
     from privloss.ledger.ledger import Ledger, RefusedError

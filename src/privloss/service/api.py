@@ -155,9 +155,11 @@ class _Exchange:
 
 def _query(raw: bytes, route: Route) -> dict[str, str]:
     """The query, with no name twice and none that the route does not know."""
+    if not raw:
+        return {}
     try:
         pairs = parse_qsl(
-            raw.decode("ascii"), keep_blank_values=True, strict_parsing=bool(raw), errors="strict", max_num_fields=20
+            raw.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=20
         )
     except ValueError:
         raise bad("the query cannot be read") from None

@@ -32,6 +32,7 @@ class Observed:
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app, self._services = app, services
+        self._counters: dict[tuple[str, int], Any] = {}
         self._process, self._numbers = secrets.token_hex(4), itertools.count(1)  # what requests are called
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,7 +60,11 @@ class Observed:
 
     def _count(self, state: dict[str, Any], status: int, seconds: float) -> None:
         metrics = self._services.metrics
-        metrics.requests.labels(state.get("route", _OTHER), str(status)).inc()
+        where = state.get("route", _OTHER), status
+        counter = self._counters.get(where)
+        if counter is None:  # as many as there are routes and statuses
+            counter = self._counters[where] = metrics.requests.labels(where[0], str(status))
+        counter.inc()
         metrics.seconds.observe(seconds)
         if "reason" in state:
             metrics.refusals.labels(state["reason"]).inc()

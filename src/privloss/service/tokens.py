@@ -7,6 +7,7 @@ request on, on every host.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import json
@@ -53,7 +54,7 @@ class Token:
     def active(self, now: float) -> bool:
         return self.revoked is None and now < self.expires
 
-    @property
+    @functools.cached_property
     def caller(self) -> Caller:
         seen = None if self.datasets is None else frozenset(self.datasets)
         return Caller(self.role, self.analyst, seen, self.id)
@@ -166,6 +167,11 @@ def digest(text: str) -> str:
 
 
 def _token(row: Any) -> Token:
+    return _read(tuple(row))
+
+
+@functools.lru_cache(maxsize=1024)  # of what was read just now: whether it has changed is seen by reading
+def _read(row: tuple[Any, ...]) -> Token:
     seen = json.loads(row[4])
     return Token(row[0], row[2], row[3], None if seen is None else tuple(seen), row[5], row[6], row[7], row[8], row[9])
 

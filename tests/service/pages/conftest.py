@@ -1,0 +1,36 @@
+"""People of every role at a service on SQLite."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.service.inside import Service
+from tests.service.pages.person import Person
+
+
+@pytest.fixture
+def alice(sqlite: Service) -> Person:
+    """An analyst who sees census and taxes."""
+    return Person.of(sqlite, sqlite.alice)
+
+
+@pytest.fixture
+def bob(sqlite: Service) -> Person:
+    """An analyst who sees census."""
+    return Person.of(sqlite, sqlite.bob)
+
+
+@pytest.fixture
+def steward(sqlite: Service) -> Person:
+    return Person.of(sqlite, sqlite.steward)
+
+
+@pytest.fixture
+def auditor(sqlite: Service) -> Person:
+    return Person.of(sqlite, sqlite.auditor)
+
+
+@pytest.fixture
+def visitor(sqlite: Service) -> Person:
+    """Somebody without a token."""
+    return Person(sqlite)
