@@ -71,6 +71,10 @@ def exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
                 continue
         except TooExpensive:
             pass
+        ends = direction.closed_epsilon(level)
+        if ends is not None:
+            answers.append(Bound(*ends, CLOSED))
+            continue
         answer, solved = one_direction(direction, level, tolerance)
         answers.append(answer)
     return largest(answers)
