@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 
 import mpmath as mp
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
 from privloss.answers.pair import one_direction
+from privloss.losses.closed import gaussian
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.composed import ComposedLoss
+from privloss.numerics.normal import normal_epsilon
 
 
 def log_delta(eps: float, mu_squared: float) -> mp.mpf:
@@ -56,6 +59,19 @@ def test_near_nothing_the_ends_are_still_on_both_sides() -> None:
                 if ends is not None:
                     assert loss.hockey_stick(ends[1])[1] <= level * (1 + width)
                     assert loss.hockey_stick(ends[0])[0] >= level
+
+
+@pytest.mark.parametrize("off", [-1e-13, -1e-14, 0.0, 1e-14, 1e-13])
+def test_whatever_the_search_says_both_ends_are_proven(monkeypatch: pytest.MonkeyPatch, off: float) -> None:
+    monkeypatch.setattr(gaussian, "normal_epsilon", lambda log, mu: normal_epsilon(log, mu) * (1 + off))
+    for mu_squared, level in ((0.4, -18.0), (30.0, -50.0), (1e-2, -20.0), (400.0, -3.0)):
+        loss = GaussianLoss(mu_squared)
+        for width in (0.0, 1e-13):
+            low = level * (1 + width)
+            ends = loss.closed_epsilon((low, level))
+            assert ends is not None
+            assert loss.hockey_stick(ends[1])[1] <= low
+            assert loss.hockey_stick(ends[0])[0] >= level
 
 
 def test_it_answers_wherever_doubles_can_tell() -> None:

@@ -80,8 +80,11 @@ def exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
     return largest(answers)
 
 
-def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> tuple[Bound, Solved | None]:
-    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
+def one_direction(
+    loss: ComposedLoss, level: tuple[float, float], tolerance: float, reach: float = 1.0
+) -> tuple[Bound, Solved | None]:
+    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf; what was drawn for it may
+    also be read from epsilon/reach to epsilon*reach."""
     if math.isinf(level[0]):
         return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
     quick = _roughly(loss, level, tolerance) if tolerance >= _COARSE else _on_grid(loss, level, tolerance)
@@ -92,7 +95,7 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
         return closed, None
     try:
         with limited(_SHORT_TRY if loss.may_lie_between else math.inf):
-            solved = epsilon_bounds(loss, level, tolerance)
+            solved = epsilon_bounds(loss, level, tolerance, reach)
     except TooExpensive:
         return closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
     if solved.line is None and solved.classes is None and not solved.apart:
