@@ -223,6 +223,19 @@ class Attach(Command):
 
 
 @dataclass(frozen=True)
+class Token(Command):
+    """A token of a service was made or revoked: who may act is history too. `facts` never hold its secret."""
+
+    revoked: bool
+    facts: dict[str, Any]
+    note: Note = Note()
+
+    @property
+    def accounts(self) -> Collection[str]:
+        return (LEDGER,)
+
+
+@dataclass(frozen=True)
 class Expire(Command):
     """Keys whose lease has ended: a reservation is given back, a started analysis counts as spent."""
 

@@ -23,6 +23,8 @@ RESERVED, STARTED, COMMITTED, VOIDED = "RESERVED", "STARTED", "COMMITTED", "VOID
 OPEN = (RESERVED, STARTED)
 EVERYONE = ""  # the owner of an account's own budget
 LEDGER = ""  # the chain of the ledger itself
+TOKENS = ("token", "token-revoked")  # events about who may act
+OF_THE_LEDGER = ("restored", *TOKENS)  # events that concern no account
 _PERIOD, _BLOCK = "@", "#"
 _DIGITS = 60  # of a number of units, written so that texts sort like numbers
 ZERO = Fraction(0)
@@ -282,7 +284,7 @@ def chains(event: Event) -> list[str]:
     kind = event["kind"]
     if kind == "account":
         return [LEDGER, event["dataset"]]
-    if kind == "restored":
+    if kind in OF_THE_LEDGER:
         return [LEDGER]
     if kind in ("reserved", "started", "committed", "voided", "refused", "audited"):
         return sorted(event["accounts"])
@@ -292,7 +294,7 @@ def chains(event: Event) -> list[str]:
 def apply(state: State, event: Event) -> None:
     """Change the state as the event says."""
     kind = event["kind"]
-    if kind in ("refused", "opened"):
+    if kind in ("refused", "opened", *TOKENS):
         return
     if kind in ("account", "dataset"):
         name = event["dataset"]

@@ -208,7 +208,8 @@ class SqliteStore(Store):
             return list(connection.execute(statement, tuple(values)).fetchall())
 
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        yield from self.execute(cursor, statement, values)
+        for row in self.execute(cursor, statement, values):  # noqa: UP028 - whoever leaves early has closed it already
+            yield row
 
     def version(self, cursor: Any) -> int:
         tables = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()}
