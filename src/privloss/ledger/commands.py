@@ -155,7 +155,9 @@ class Reserve(Command):
     def under(self, key: str) -> Reserve:
         """The same under another key. Such copies know each other by what they are `like`."""
         made = object.__new__(Reserve)
-        made.__dict__.update(self.__dict__, key=key, like=self)
+        parts = made.__dict__
+        parts.update(self.__dict__)
+        parts["key"], parts["like"] = key, self
         return made
 
     @property

@@ -108,10 +108,14 @@ class Balance:
             self._texts = (
                 (None, None) if cap is None else (_text(cap.numerator, cap.denominator), _padded(units(cap, bits)))
             )
-        total = -((-(self._committed + self._reserved) << bits) // self.bottom)  # `units`
         shown, cap_units = self._texts
-        rest = _text(self._committed, self.bottom), _text(self._reserved, self.bottom)
-        return (shown, *rest, _padded(total), cap_units)
+        reserved, total = self.held(bits)
+        return shown, _text(self._committed, self.bottom), reserved, total, cap_units
+
+    def held(self, bits: int) -> tuple[str, str]:
+        """Of its row what changes when an amount is reserved: that text, and the total's units."""
+        total = -((-(self._committed + self._reserved) << bits) // self.bottom)  # `units`
+        return _text(self._reserved, self.bottom), _padded(total)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Balance) and self._amounts() == other._amounts()

@@ -146,7 +146,8 @@ class PostgresStore(Store):
         return self._free(commands, now, known, new_keys=True, guessed=clock is None)
 
     def _repeat(self, name: str, repeats: Repeats, before: tuple[int, str, int], now: float | None) -> None:
-        changes = [(statement, row) for statement, rows in repeats.rows() for row in rows]
+        made = *repeats.rows(), repeats.keys()
+        changes = [(statement, row) for statement, rows in made for row in rows]
         with self._committing() as sent, self._said(), self.pool.taken() as connection:
             self.boundary("BEGIN")
             done = self._written(connection, changes, before, now, sent)
