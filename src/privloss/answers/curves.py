@@ -25,7 +25,7 @@ _WIDER, _WIDEST = 3.0, 3e-7  # times the width where a line was drawn that are g
 _REACH = 1.7  # how far in eps, as a factor, lines are meant to be read
 _OVERLAP = 1.25  # and how much farther they are drawn for, in log eps
 _SLOPE = 0.1  # of log eps over log delta, before it is known
-_FEW = 3  # questions that are not worth sharing
+FEW = 3  # questions that are not worth sharing
 _IDLE = 2  # lines in a row that answered one question each
 
 Drawn = tuple[Readable, float]  # what was drawn, and the eps that it was drawn for
@@ -89,7 +89,7 @@ def many_epsilons(
         answer, lines = ask(deltas[asked], reach)
         found[asked] = answer
         others = [i for i in order if i not in found]
-        if len(others) < _FEW or any(line is None for line in lines):
+        if len(others) < FEW or any(line is None for line in lines):
             continue
         idle += 1
         fair = _fair(answer, tolerance)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from privloss.answers import moments
-from privloss.answers.curves import Drawn, Glance, drawn, many_deltas, many_epsilons
+from privloss.answers.curves import FEW, Drawn, Glance, drawn, many_deltas, many_epsilons
 from privloss.answers.pair import (
     CONTOUR,
     SPLIT,
@@ -156,7 +156,7 @@ def _epsilons(
     worst: WorstNeighbours, deltas: list[float], tolerance: float, work: float, one: Callable[[float], Bound]
 ) -> list[Bound]:
     """The same at many deltas, on shared lines where the pair is the worst one and its losses are not on a lattice."""
-    if not _may_share(worst):
+    if len(deltas) <= FEW or not _may_share(worst):
         return [one(d) for d in deltas]
     both = list(directions(worst.loss))
     glances: dict[int, Glance] = {}
