@@ -4,6 +4,7 @@ come before what is slow. (The numbers are those of docs/security.md.)"""
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -70,7 +71,8 @@ def test_7_a_plan_that_takes_a_minute(serving: Callable[..., Service], sqlite_pl
     assert service.alice.post("/v1/answer", _question(4)).status_code == 200
 
 
-def test_7_a_worker_has_little_memory_and_no_secrets(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_7_a_worker_has_little_memory_and_no_secrets(workers: Workers) -> None:
+    assert {"PRIVLOSS_PLANTED", "PGPLANTED"} <= set(os.environ)
     found = asyncio.run(workers.done(_looked, ())).result
     assert found == {"memory": 2**30, "core": 0, "nice": True, "threads": "1", "secrets": []}
     large = asyncio.run(workers.done(_greedy, ()))
@@ -81,7 +83,6 @@ def test_7_a_worker_has_little_memory_and_no_secrets(workers: Workers, monkeypat
 
 
 def _looked(*_: int) -> dict[str, Any]:
-    import os
     import resource
 
     secrets = [name for name in os.environ if name.startswith(("PRIVLOSS_", "PG"))]
@@ -96,8 +97,6 @@ def _greedy() -> int:
 
 
 def _ends() -> None:
-    import os
-
     os._exit(1)
 
 
