@@ -22,7 +22,9 @@ app = typer.Typer(help="Budgets that survive crashes, races and people.", no_arg
 Db = Annotated[
     str | None,
     typer.Option(
-        "--db", help="A path, sqlite:///..., or postgresql://... (default: $PRIVLOSS_LEDGER or ./privloss.db)"
+        "--db",
+        help="A path, sqlite:///..., postgresql://..., or a service: https://... with $PRIVLOSS_TOKEN "
+        "(default: $PRIVLOSS_LEDGER or ./privloss.db)",
     ),
 ]
 Name = Annotated[str, typer.Argument(help="The dataset or group.")]
