@@ -54,13 +54,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", default=["times", "coverage"], metavar="times|coverage|peer")
     parser.add_argument("--audits", type=int, default=None, help="2 000; of the peer 1 000")
-    parser.add_argument("--only", default="", help="coverage of methods with this in their name; no table is written")
+    parser.add_argument("--only", default="", help="coverage of methods with this in their name; other cells stay")
+    parser.add_argument("--world", default="", help="and of mechanisms with this in their name")
     given = parser.parse_args()
     well = True
     if "times" in given.what:
         times()
     if "coverage" in given.what:
-        well &= audit_coverage.coverage(given.audits or 2000, given.only)
+        well &= audit_coverage.coverage(given.audits or 2000, given.only, given.world)
     if "peer" in given.what:
         well &= audit_peer.peer(given.audits or 1000)
     return 0 if well else 1
