@@ -127,3 +127,11 @@ def test_errors_of_one_run_summed_over_all_outcomes(m: int, error: float) -> Non
     wrong = sum(binom.pmf(v, m, q) for v in range(m // 2, m + 1) if exact_tail(m, m, v, 1.0, 0.0) <= ALPHA)
     assert wrong <= ALPHA
     assert wrong == pytest.approx(error, abs=0.005)
+
+
+def test_errors_of_one_run_where_delta_is_attained() -> None:
+    """Who reveals a canary with probability delta and else answers at random; and the worst of all mechanisms."""
+    for m, eps, delta in ((100, 1.0, 1e-3), (400, 0.5, 1e-4)):
+        v = next(v for v in range(m + 1) if exact_tail(m, m, v, eps, delta) <= ALPHA)
+        q = delta + (1 - delta) / (1 + math.exp(-eps))
+        assert 0.02 <= binom.sf(v - 1, m, q) <= exact_tail(m, m, v, eps, delta) <= ALPHA

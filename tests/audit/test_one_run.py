@@ -11,9 +11,10 @@ from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
 import privloss as pl
-from privloss.audit.canaries import decided_by_data, exact_tail, perfect
-from privloss.audit.claim import read_claim
+from privloss.audit.canaries import claim_p, decided_by_data, exact_tail, perfect
+from privloss.audit.claim import Claim, read_claim
 from privloss.audit.curve import recursion_tail
+from privloss.numerics.bound import exactly
 
 
 def best_mechanism(m: int, v: int, eps: float, delta: float) -> float:
@@ -231,7 +232,11 @@ def test_halved_noise_is_refuted_by_one_run() -> None:
         canaries=1000, guesses=1000, correct=974, delta=1e-5, inclusion="coins", guesses_fixed=True, claim=plan
     )
     assert found.verdict == "refuted"
-    assert found.p_value == pytest.approx(0.013, abs=0.001)
+    assert found.p_value == pytest.approx(0.0112, abs=0.0003)
+    points = [0.0, *np.geomspace(0.02, 12.0, 47).tolist()]  # fewer points of the curve: a weaker null
+    deltas = tuple(float(each.upper) for each in plan.delta(points, tolerance=1e-4))
+    fewer = Claim(tuple(points), deltas, found.claim or exactly(0.0), "fewer points")
+    assert claim_p(1000, 1000, 974, fewer, True, 0.05) == pytest.approx(0.013, abs=0.001)
     honest = pl.audit.one_run(
         canaries=1000, guesses=1000, correct=700, delta=1e-5, inclusion="coins", guesses_fixed=True, claim=plan
     )

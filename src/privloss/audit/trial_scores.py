@@ -123,11 +123,11 @@ def _chosen(
         raise Unsupported(f"threshold = 'band': serves up to {bands.MOST} scores a side; take 'dkw' or 'split'.")
     low, high = cuts.limits(threshold, alpha)
     values = rates.epsilon_of(low, high, delta)
-    i = int(np.argmax(values))
+    i = int(np.argmax(values if values.max() > 0 else low - high))
     perfect = Cuts(np.zeros(1), np.array([cuts.positives]), np.zeros(1), cuts.positives, cuts.negatives)
     best = perfect.limits(threshold, alpha)
     ceiling = float(rates.epsilon_of(*best, delta)[0])
-    mus = np.array([rates.mu_of(float(a), float(b)) for a, b in zip(low, high, strict=True)])
+    mu = rates.mu_of(low, high)
     excess = None if claim is None else claim.excess(low, high)
     if excess is not None and excess.max() > 1e-12:
         i = int(np.argmax(excess))
@@ -143,8 +143,8 @@ def _chosen(
             "tp": int(cuts.tp[i]), "positives": cuts.positives, "fp": int(cuts.fp[i]), "negatives": cuts.negatives,
         },
         threshold=float(cuts.thresholds[i]),
-        mu=float(mus.max()),
-        epsilon_if_gaussian=rates.gaussian_epsilon(float(mus.max()), delta),
+        mu=mu,
+        epsilon_if_gaussian=rates.gaussian_epsilon(mu, delta),
         **judged(
             claim,
             excess is not None and bool(excess.max() > 1e-12),
