@@ -154,6 +154,15 @@ def test_wealth_never_gains_under_the_null() -> None:
             assert np.all(mean <= 1 + 1e-12)
 
 
+def test_wealth_is_the_mean_of_all_bets() -> None:
+    """Of both orders: the best of them would not be a fair bet."""
+    audit = pl.audit.stream(epsilon=1.0, delta=0.0)
+    for _ in range(9):
+        audit._bet(0, True, False)
+    assert audit.wealth == pytest.approx(float(np.mean(np.exp(audit._logs[:, :, -1]))), rel=1e-6)
+    assert audit.wealth < 0.4 * float(np.exp(audit._logs[:, :, -1].max()))
+
+
 def test_levels_of_a_stream() -> None:
     """Refuted exactly where a wealth has reached 1/alpha, the claim and the grid alike."""
     audit = pl.audit.stream(epsilon=1.0, delta=0.0)

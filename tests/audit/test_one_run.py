@@ -143,6 +143,14 @@ def test_random_numbers_of_guesses_cost_something_only_with_delta() -> None:
     assert run(1000, 100, 92, 0.0, fixed=False).epsilon == run(1000, 100, 92, 0.0).epsilon
     free, fixed = run(1000, 100, 92, 1e-5, fixed=False), run(1000, 100, 92, 1e-5)
     assert 0 < free.epsilon < fixed.epsilon
+    claimed = [
+        pl.audit.one_run(
+            canaries=1000, guesses=100, correct=70, delta=1e-5, inclusion="coins", guesses_fixed=fixed,
+            claim=(0.5, 1e-5),
+        ).p_value or 0.0
+        for fixed in (True, False)
+    ]  # fmt: skip
+    assert 0 < claimed[0] < claimed[1] < 1
     grid = np.linspace(0, 3, 200)
     refuted = [decided_by_data(1000, 100, 100, eps, 5.1e-4, 0.05) for eps in grid]
     assert refuted == sorted(refuted, reverse=True)

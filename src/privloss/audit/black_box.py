@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from privloss.audit import checks
-from privloss.audit.claim import Claim, read_claim
+from privloss.audit.claim import read_claim
 from privloss.audit.events import LEVELS, Event, Output, Worth, canonical, learn, promise
 from privloss.audit.joint import MOST
-from privloss.audit.rates import epsilon_of
 from privloss.audit.result import Audit
-from privloss.audit.trials import adjacency_of, judge
+from privloss.audit.trials import adjacency_of, judge, worth_of
 from privloss.errors import InvalidInput, MissingExtra
-from privloss.numerics.floats import Real
 
 LEAST = 100
 
@@ -65,7 +63,7 @@ def mechanism(
         raise InvalidInput("f: changed its input, so that later runs were on other data; give f copies to work on.")
     half = runs // 2
     learned, tested = [o[:half] for o in outputs], [o[half:] for o in outputs]
-    i, event = _best_event(learned, lambda low, high: _shows(low, high, delta, known), classifier)
+    i, event = _best_event(learned, worth_of(known, delta), classifier)
     n = runs - half
     tp, fp = event.count(tested[i]), event.count(tested[1 - i])
     found = judge(tp, n, fp, n, delta, alpha, known, 2 * n <= MOST)
@@ -80,11 +78,6 @@ def mechanism(
             "delta, alpha and the number of runs were fixed in advance",
         ),
     )
-
-
-def _shows(least_true: Real, most_false: Real, delta: float, claim: Claim | None) -> Real:
-    """What an event is chosen for: by how much it breaks the claim, or else the epsilon that it shows."""
-    return epsilon_of(least_true, most_false, delta) if claim is None else claim.excess(least_true, most_false)
 
 
 def _best_event(outputs: Sequence[Sequence[Output]], worth: Worth, classifier: Any) -> tuple[int, Event]:

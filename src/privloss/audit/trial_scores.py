@@ -15,9 +15,10 @@ import numpy as np
 
 from privloss.audit import bands, checks, rates
 from privloss.audit.claim import Claim, read_claim
+from privloss.audit.events import LEVELS, promise
 from privloss.audit.joint import MOST
 from privloss.audit.result import Audit, judged, strongest
-from privloss.audit.trials import TRIALS, assumed
+from privloss.audit.trials import TRIALS, assumed, worth_of
 from privloss.audit.trials import judge as judge_counts
 from privloss.errors import InvalidInput, Unsupported
 from privloss.numerics import check
@@ -169,9 +170,9 @@ def _split(members: Real, others: Real, delta: float, alpha: float, claim: Claim
         raise InvalidInput("threshold = 'split': needs at least two scores on either side.")
     first, second = rng.permutation(members), rng.permutation(others)
     learn = Cuts.of(first[: len(first) // 2], second[: len(second) // 2])
-    low = rates.least_rate(learn.tp, learn.positives, alpha / 2)
-    high = rates.most_rate(learn.fp, learn.negatives, alpha / 2)
-    place = float(learn.thresholds[int(np.argmax(rates.epsilon_of(low, high, delta)))])
+    worth = worth_of(claim, delta)
+    values = promise(learn.tp, learn.fp, learn.positives, learn.negatives, worth, LEVELS)
+    place = float(learn.thresholds[np.lexsort(values[::-1])[-1]])
     found = _fixed(first[len(first) // 2 :], second[len(second) // 2 :], place, delta, alpha, claim)
     return replace(
         found,

@@ -8,6 +8,7 @@ Clopper-Pearson: for eps below that epsilon, its validity says P[T >= T(seen)] <
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -99,6 +100,11 @@ def judge(
         notes=tuple(notes),
         **judged(claim, p is not None and p <= alpha, best is not None and best <= alpha),
     )
+
+
+def worth_of(claim: Claim | None, delta: float) -> Callable[[Real, Real], Real]:
+    """What an event is chosen for: by how much it breaks the claim, or else the epsilon that it shows."""
+    return (lambda low, high: rates.epsilon_of(low, high, delta)) if claim is None else claim.excess
 
 
 def assumed(fixed: str, claim: Claim | None, *more: str) -> tuple[str, ...]:
