@@ -191,6 +191,16 @@ def test_the_rule_for_random_guesses_is_valid_and_the_fixed_one_is_not() -> None
     assert adversary_of_random_guesses(m, eps, delta, safe) <= alpha + 1e-9
 
 
+def test_the_rule_for_random_guesses_leaves_nine_tenths_to_chance() -> None:
+    """Even where delta is next to nothing: its proof needs beta <= 0.9 alpha."""
+    for level, refuted in ((0.0475, False), (0.0449, True)):
+        low, high = 0.0, 3.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if exact_tail(1000, 1000, 800, middle, 0.0) <= level else (low, middle)
+        assert decided_by_data(1000, 1000, 800, low, 1e-12, 0.05) is refuted
+
+
 @pytest.mark.parametrize(("setting", "mu"), [((1000, 1000, 700), 0.357210787), ((1000, 100, 95), 0.786811815)])
 def test_the_recursion_against_gaussian_curves(setting: tuple[int, int, int], mu: float) -> None:
     def tail(at: float) -> float:
