@@ -5,12 +5,16 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell cksum pyproject.toml | cut -d' ' -f1)
 BENCH_STAMP := $(VENV)/.bench-$(shell cksum pyproject.toml | cut -d' ' -f1)
 
-.PHONY: run test test-interop lint types tests bench sweep train clean
+.PHONY: run demo test test-interop lint types tests bench sweep train clean
 
 run: $(STAMP)
 	$(BIN)/privloss epsilon --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000 --delta 1e-6
 	@echo
 	$(BIN)/privloss explain examples/release.json --delta 1e-6
+
+# a service with a year of made-up history; Ctrl-C ends it
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
 
 test: lint types tests
 
