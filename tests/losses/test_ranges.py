@@ -136,3 +136,13 @@ def test_as_noise_of_several_ranges_is_above_every_order() -> None:
 def test_mixed_plans_are_narrow(plan: pl.Plan, width: float) -> None:
     """15 % before."""
     assert plan.epsilon(1e-6).relative_width < width
+
+
+@pytest.mark.parametrize("eps", [50.0, 500.0])
+def test_ranges_beyond_doubles_are_bounded(eps: float) -> None:
+    """e^x overflows there."""
+    plan = pl.Exponential(eps) * 50 + pl.Gaussian(5.0)
+    found = plan.epsilon(1e-6)
+    assert 0 < found.lower <= found.upper
+    assert found.upper >= 25 * eps  # all of one sign, at half of the range: randomised response
+    assert plan.delta(3.0).upper == 1.0

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from privloss.answers.last_resort import WIDE, wide_delta, wide_epsilon
+from privloss.answers.on_grid import GRID, delta_on_grid, enough, epsilon_on_grid
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, largest
 from privloss.numerics.contour.many import Mirrored
@@ -35,16 +36,15 @@ APART = "exact privacy loss (contour, outcome by outcome)"
 BLURRED = "exact privacy loss (blurred contour)"
 TRIVIAL = "definition"
 BRACKETS = "between two pairs with finitely many losses"
-GRID = "sum over all outcomes, on a grid"
 PINSKER = "total variation bounded through the mean loss (Pinsker)"
 _GOOD = 1e-9  # relative width from which a closed form needs no second opinion
-_FINEST_GRID = 1e-11  # tolerance below which a grid is too coarse
 _COARSE = 1e-5  # tolerance from which a short blurred line is better than a long sum
 _NOTHING = 1e-12  # an epsilon that is not worth sharpening
 _BETWEEN = 1e-8  # tolerance of lines of tables between which a loss lies
 _DEEP = 60.0  # -log of delta, if it is not known, that tables are made for
-_SHORT_TRY = 1e8  # evaluations for lines where there is another way
+_SHORT_TRY, _TRY_BY_CLASSES = 1e8, 6e8  # evaluations for lines where there is another way
 _COARSER = (1e-6, 1e-4, 1e-2)
+_SEEN = 2e-5  # relative width that tables on both sides improve, where a density was blurred
 _POOR = 1e-3  # relative width from which the last resort is asked for a second opinion
 
 
@@ -71,29 +71,58 @@ def exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
                 continue
         except TooExpensive:
             pass
+        ends = direction.closed_epsilon(level)
+        if ends is not None:
+            answers.append(Bound(*ends, CLOSED))
+            continue
         answer, solved = one_direction(direction, level, tolerance)
         answers.append(answer)
     return largest(answers)
 
 
-def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> tuple[Bound, Solved | None]:
-    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
+def one_direction(
+    loss: ComposedLoss, level: tuple[float, float], tolerance: float, reach: float = 1.0
+) -> tuple[Bound, Solved | None]:
+    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf; what was drawn for it may
+    also be read from epsilon/reach to epsilon*reach."""
     if math.isinf(level[0]):
         return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
-    quick = _roughly(loss, level, tolerance) if tolerance >= _COARSE else _on_grid(loss, level, tolerance)
-    if quick is not None:
+    quick = _roughly(loss, level, tolerance) if tolerance >= _COARSE else epsilon_on_grid(loss, level, tolerance)
+    if quick is not None and enough(loss, quick, tolerance):
         return quick, None
     closed = _closed_epsilon(loss, level) if _in_closed_form(loss, level) else None
     if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
+    return _on_lines(loss, level, tolerance, reach, quick, closed)
+
+
+def _on_lines(
+    loss: ComposedLoss,
+    level: tuple[float, float],
+    tolerance: float,
+    reach: float,
+    quick: Bound | None,
+    closed: Bound | None,
+) -> tuple[Bound, Solved | None]:
+    """On a line or several, cut with what is known already but was not good enough."""
     try:
-        with limited(_SHORT_TRY if loss.may_lie_between else math.inf):
-            solved = epsilon_bounds(loss, level, tolerance)
+        with limited(_tried(loss)):
+            solved = epsilon_bounds(loss, level, tolerance, reach)
     except TooExpensive:
-        return closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
+        return quick or closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
     if solved.line is None and solved.classes is None and not solved.apart:
         return exactly(0.0, PINSKER), None
-    return _sharpened(_read_off(solved), closed, loss, level, tolerance), solved
+    answer = _read_off(solved)
+    if quick is not None:
+        answer = _intersection(answer, quick)
+    return _sharpened(answer, closed, loss, level, tolerance), solved
+
+
+def _tried(loss: ComposedLoss) -> float:
+    """How much work lines may take: where tables lie on both sides only what they usually need."""
+    if not loss.may_lie_between:
+        return math.inf
+    return _SHORT_TRY if loss.rare is None else _TRY_BY_CLASSES
 
 
 def _sharpened(
@@ -103,7 +132,7 @@ def _sharpened(
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
         return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes)
-    if answer.relative_width > _POOR:
+    if answer.relative_width > (_POOR if loss.rare is not None else _SEEN):
         between = _bracketed(loss, level, tolerance)
         if between is not None:
             return _intersection(answer, between)
@@ -143,15 +172,6 @@ def _roughly(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -
         if loss.hockey_stick(start) is not None:
             found = _closed_epsilon(loss, level, 0.25 * tolerance, start)
     return found if found is not None and found.relative_width <= tolerance else None
-
-
-def _on_grid(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
-    """Outcomes of a few blocks on a grid, where they are too many to be listed and a grid is fine enough."""
-    if loss.on_grid is None or tolerance < _FINEST_GRID:
-        return None
-    ends = loss.on_grid.epsilon(level, tolerance)
-    found = None if ends is None else Bound(max(ends[0], 0.0), max(ends[1], 0.0), GRID)
-    return found if found is not None and found.relative_width < max(_GOOD, tolerance) else None
 
 
 def _in_closed_form(loss: ComposedLoss, level: tuple[float, float]) -> bool:
@@ -317,20 +337,21 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
     low_inf = loss.delta_inf_bounds[0]
     if loss.delta_inf == 1:  # perhaps only because of rounding
         return Bound(low_inf, 1.0, TRIVIAL), None
-    grid = loss.on_grid.delta(eps, tolerance) if loss.on_grid is not None and tolerance >= _FINEST_GRID else None
+    grid = delta_on_grid(loss, eps, tolerance)
     narrow = grid is not None and grid[1] - grid[0] < _GOOD
     closed = None if narrow else loss.hockey_stick(eps)
     notes: tuple[str, ...] = ()
     found: DeltaRead | None = None
     if grid is not None and closed is not None:
         logs, method = (max(grid[0], closed[0]), min(grid[1], closed[1])), f"{CLOSED}; {GRID}"
-    elif grid is not None:
+    elif grid is not None and grid[1] - grid[0] < _POOR:
         logs, method = grid, GRID
     elif closed is not None:
         logs, method = closed, CLOSED
     else:
         try:
-            found = delta_bounds(loss, eps, tolerance)
+            with limited(_tried(loss)):
+                found = delta_bounds(loss, eps, tolerance)
             logs, method, notes = _delta_on_a_line(loss, eps, tolerance, found)
             if not logs[1] - logs[0] <= _POOR:  # far out, where a line says little
                 wide = wide_delta(loss, eps)
@@ -338,7 +359,8 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
         except TooExpensive:
             logs, method, notes = wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
     answer = Bound(*with_infinite(loss, logs), method, notes)
-    return answer if logs[1] - logs[0] <= _POOR else _delta_between(loss, eps, tolerance, answer), found
+    narrow = logs[1] - logs[0] <= (_POOR if loss.rare is not None else 10 * _SEEN)
+    return answer if narrow else _delta_between(loss, eps, tolerance, answer), found
 
 
 def _delta_between(loss: ComposedLoss, eps: float, tolerance: float, answer: Bound) -> Bound:

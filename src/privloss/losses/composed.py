@@ -14,6 +14,7 @@ from privloss.losses.base import PrivacyLoss
 from privloss.losses.closed.gaussian import GaussianLoss
 from privloss.losses.table.apart import apart
 from privloss.losses.table.blocks import MOST_GRID_USES, Blocks
+from privloss.losses.table.few import MOST_FEW_USES, FewOnGrid
 from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES, Halves, shares
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.loss import TableLoss
@@ -181,6 +182,13 @@ class ComposedLoss(PrivacyLoss):
         found = Blocks(self._rows)
         return found if found.feasible else None
 
+    def few_on_grid(self, log_delta: float) -> FewOnGrid | None:
+        """A few uses whose outcomes cannot be listed, each on a grid without what is far rarer than delta."""
+        few = 1 < sum(n for _, n in self._rows) <= MOST_FEW_USES
+        if not few or self._enumerated is not None or self.lattice is not None or self.on_grid is not None:
+            return None
+        return FewOnGrid.of(self._rows, log_delta)
+
     @cached_property
     def _enumerated(self) -> Table | None:
         """All outcomes as one row, where they are few; on a lattice only where the line is no better: for very few, or
@@ -193,6 +201,9 @@ class ComposedLoss(PrivacyLoss):
 
     def closed_reading(self, log_delta: float) -> Reading | None:
         return self.parts[0].closed_reading(log_delta) if len(self.parts) == 1 else None
+
+    def closed_epsilon(self, level: tuple[float, float]) -> tuple[float, float] | None:
+        return self.parts[0].closed_epsilon(level) if len(self.parts) == 1 else None
 
     def mean_bounds(self) -> tuple[float, float]:
         each = [p.mean_bounds() for p in self.parts]

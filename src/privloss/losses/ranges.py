@@ -127,7 +127,8 @@ def block(eps: float, count: int) -> tuple[Table, Table]:
         raise ValueError("no grid is fine enough")
     stride = max(1, (grid.size - grid.zero) // _CORNERS)
     at = np.arange(grid.zero % stride, grid.size, stride)
-    start = grid.zero // stride  # where the loss is 0
+    at = at[np.abs(grid.points()[at]) < _LARGEST]
+    start = int(np.count_nonzero(at < grid.zero))  # where the loss is 0
     x, low, high = grid.points()[at], grid.below()[at], np.minimum(grid.above()[at], 1.0)
     # a profile falls: bounds from above may move to the right, those from below to the left
     right, left = np.exp(raised(x, 8, 1 + np.abs(x))), np.exp(lowered(x, 8, 1 + np.abs(x)))

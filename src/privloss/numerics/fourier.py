@@ -37,10 +37,11 @@ def fast_size(least: float) -> int:
 
 def convolved(factors: Sequence[Real], size: int) -> tuple[Real, float]:
     """The cyclic convolution of sequences >= 0, each of sum at most 1 (up to roundings) and at most so long, and a
-    bound on the Euclidean norm of its error."""
-    product = np.fft.rfft(factors[0], n=size)
-    for one in factors[1:]:
-        product *= np.fft.rfft(one, n=size)
+    bound on the Euclidean norm of its error. What occurs again (the same object) is transformed once."""
+    spectra = {id(one): np.fft.rfft(one, n=size) for one in {id(one): one for one in factors}.values()}
+    product = np.ones(size // 2 + 1, dtype=complex)
+    for one in factors:
+        product *= spectra[id(one)]
     norms = [float(np.linalg.norm(one)) for one in factors]
     own, least = transform_error(size), min(norms)
     wrong = own * math.fsum(norms) + (own + 4 * len(factors) * UNIT) * least

@@ -28,6 +28,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 _WORK = 1.5e8  # cells that are looked at
 _FINEST, _COARSEST = 256, 6  # grid cells in a range
+_WIDEST = 300.0  # ranges beyond it are no privacy, and e^eps is no double
 _ABOVE, _BELOW = 5.0, 5.0  # standard deviations of the whole loss beyond eps, and below 0
 _TRIED = (0.4, 0.46, 0.5, 0.53, 0.56, 0.6, 0.66, 0.75, 0.85, 0.95)  # t / eps of the lower end
 _EACH = 64.0  # roundings of one use
@@ -85,7 +86,7 @@ class AdaptiveRange:
         bottom = -min(_BELOW * deviation + self.eps, self.eps * self.count + self.eps)
         cells = math.sqrt(_WORK * self.eps / (self.count * (top - bottom)))
         m = 2 * int(min(cells, _FINEST) / 2)
-        if m < _COARSEST or self.count < 2:
+        if m < _COARSEST or self.count < 2 or self.eps > _WIDEST:
             return None
         h = self.eps / m
         zero = math.ceil((x - bottom) / h)
@@ -114,7 +115,7 @@ class Grid:
     def _first(self, sign: float) -> Real:
         """D_0 at the points, each known to a few roundings of the largest."""
         x = self.points()
-        return np.asarray(np.maximum(-np.expm1(x - sign * 8 * UNIT * float(np.abs(x).max())), 0.0))
+        return np.asarray(np.maximum(-np.expm1(np.minimum(x - sign * 8 * UNIT * float(np.abs(x).max()), 1.0)), 0.0))
 
     def below(self) -> Real:
         """Lower bounds on D_k at all points."""

@@ -149,8 +149,9 @@ class GaussianMixtureLoss(PrivacyLoss):
         forth, back = (_one_use(rate, plain, flipped) for flipped in (False, True))
         reach = math.sqrt(2 * (MARGIN - log_delta)) * sigma
         y = np.linspace(-reach, 1 + reach, CORNERS)
-        losses = np.append(log_sampled(rate, (y - 0.5) / sigma**2), lowered(math.log1p(-rate), 8))
-        return OneUse(forth, back, (0.0, 0.0), (0.0, 0.0)).tables(losses)
+        least = raised(-math.log1p(-rate), 8)
+        losses = np.append(log_sampled(rate, (y - 0.5) / sigma**2), -raised(least, 8))
+        return OneUse(forth, back, (0.0, 0.0), (0.0, 0.0), (math.inf, least)).tables(losses)
 
     def unsampled(self) -> GaussianLoss:
         return GaussianLoss(raised(float((self.count / self.sigma**2).sum()), 8 + len(self.rate)))

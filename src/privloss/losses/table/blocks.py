@@ -29,6 +29,7 @@ sound.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,12 +45,13 @@ from privloss.numerics.work import charge
 
 MOST_GRID_USES = 128
 _IN_BLOCK, _MOST_IN_BLOCK = 2**13, 2**15  # outcomes: as intended, at most
-_MOST_ENTRIES = 4096  # outcomes of all uses, taken one by one
+_MOST_ENTRIES = 4096  # outcomes of all different uses, taken one by one
 _LONGEST, _SHORTEST = 2**20, 2**11  # period, in cells; cells up to eps
 _NEAR = 16  # cells over which a density is averaged
 _COARSER = 16  # cells of the first look
 _SHARE = 3e-10  # of delta that wrapping and rounding may hide, roughly
-_BELOW = 0.97  # of the epsilon expected, where the first look begins
+_STEEPEST = 600.0  # tilt times what eps falls short of the largest loss: e^that is a double
+_BELOW = 0.97, 0.75, 0.4  # of the epsilon expected, where the first looks begin
 _STEEPER = np.linspace(3.0, 1.0, 21)  # tilts, in units of that of the saddle
 _WIDTH = 5.0  # relative width in units of the tolerance
 _TINY = 1e-290
@@ -115,7 +117,16 @@ class Blocks:
 
     @cached_property
     def _members(self) -> list[Uses]:
-        return [uses(row, n) for row, n in self._rows]
+        different = {(id(row), n): row for row, n in self._rows}
+        known = {key: uses(row, key[1]) for key, row in different.items()}
+        return [known[id(row), n] for row, n in self._rows]
+
+    @cached_property
+    def _different(self) -> tuple[list[Uses], Real]:
+        """The members, and how often each occurs."""
+        found = {id(one): one for one in self._members}
+        times = Counter(map(id, self._members))
+        return list(found.values()), np.array([times[key] for key in found])
 
     @cached_property
     def _top(self) -> float:
@@ -130,20 +141,23 @@ class Blocks:
 
     @cached_property
     def _blocks(self) -> list[list[Uses]] | None:
-        """The members, shared out evenly; None if they are too many for any block."""
+        """The members, shared out evenly; None if one is too long for any block."""
         logs = [math.log(len(one.values)) for one in self._members]
-        count = max(math.ceil(math.fsum(logs) / math.log(_IN_BLOCK)), 2)
-        found: list[list[Uses]] = [[] for _ in range(count)]
-        filled = [0.0] * count
-        for log, i in sorted(((log, i) for i, log in enumerate(logs)), reverse=True):
-            place = min(range(count), key=lambda k: filled[k])
-            filled[place] += log
-            found[place].append(self._members[i])
-        return found if max(filled) <= math.log(_MOST_IN_BLOCK) else None
+        least = max(math.ceil(math.fsum(logs) / math.log(_IN_BLOCK)), 2)
+        for count in range(least, max(least, len(logs)) + 1):
+            found: list[list[Uses]] = [[] for _ in range(count)]
+            filled = [0.0] * count
+            for log, i in sorted(((log, i) for i, log in enumerate(logs)), reverse=True):
+                place = min(range(count), key=lambda k: filled[k])
+                filled[place] += log
+                found[place].append(self._members[i])
+            if max(filled) <= math.log(_MOST_IN_BLOCK):
+                return found
+        return None
 
     @cached_property
     def feasible(self) -> bool:
-        return sum(len(one.values) for one in self._members) <= _MOST_ENTRIES and self._blocks is not None
+        return sum(len(one.values) for one in self._different[0]) <= _MOST_ENTRIES and self._blocks is not None
 
     def delta(self, eps: float, tolerance: float) -> tuple[float, float] | None:
         """log of lower and upper bounds on sum m (1 - e^(eps - v))_+; None where this is not the way."""
@@ -169,32 +183,37 @@ class Blocks:
         if rough is None or not 0 < rough.eps < self._top - 8 * self._off:
             return None
         step, tilt = self._shape(rough, tolerance)
-        law = self._law(_Saddle(_BELOW * rough.eps, level[0], rough.tilt), _COARSER * step, tilt)
-        found = None if law is None else law.about(level[0])
+        found = None
+        for share in _BELOW:
+            if found is None:
+                law = self._law(_Saddle(share * rough.eps, level[0], rough.tilt), _COARSER * step, tilt)
+                found = None if law is None else law.about(level[0])
         if found is None or not found[0] > 0:
             return None
         near, density = found
         step = math.sqrt(4 * _wish(near, tolerance) / (len(self._blocks or ()) * max(density, 1e-300)))
-        law = self._law(_Saddle(near, level[0], rough.tilt), step, tilt)
+        at = _Saddle(near, level[0], rough.tilt)
+        law = self._law(at, max(step, self._period(at, tilt) / (0.7 * _LONGEST)), tilt)
         return None if law is None else _ends(self._read(law), near, law.step, level)
 
     @cached_property
     def _curve(self) -> Real:
         """Rows eps, log delta, tilt: roughly, by the saddle point, for all tilts worth looking at."""
         tilts = np.geomspace(0.02, 2e4, 240) / max(self._top, 1e-300)
-        values = np.concatenate([one.values for one in self._members])
-        logs = np.concatenate([one.logs for one in self._members])
-        starts = np.cumsum([0] + [len(one.values) for one in self._members])[:-1]
+        members, times = self._different
+        values = np.concatenate([one.values for one in members])
+        logs = np.concatenate([one.logs for one in members])
+        starts = np.cumsum([0] + [len(one.values) for one in members])[:-1]
         tops = np.maximum.reduceat(values, starts)
         short = np.repeat(tops, np.diff([*starts, len(values)])) - values
         weights = np.exp(logs - tilts[:, None] * short)
         mass = np.add.reduceat(weights, starts, axis=1)
         mean = np.add.reduceat(weights * short, starts, axis=1) / mass
         square = np.add.reduceat(weights * short**2, starts, axis=1) / mass
-        missing, variance = mean.sum(axis=1), (square - mean**2).sum(axis=1)
+        missing, variance = mean @ times, (square - mean**2) @ times
         eps = self._top - missing - 1 / tilts - 1 / (tilts + 1)
         curvature = variance + 1 / tilts**2 + 1 / (tilts + 1) ** 2
-        size = np.log(mass).sum(axis=1)
+        size = np.log(mass) @ times
         log_delta = size + tilts * (self._top - eps) - np.log(tilts * (tilts + 1) * np.sqrt(2 * math.pi * curvature))
         return np.array([eps, log_delta, tilts, size])
 
@@ -212,6 +231,7 @@ class Blocks:
         )
         fits = seen <= rough.log_delta + math.log(_SHARE)
         tilt = float(tilts[int(np.argmax(fits))]) if np.any(fits) else rough.tilt
+        tilt = min(tilt, 0.9 * _STEEPEST / short)
         return max(step, self._period(rough, tilt) / (0.7 * _LONGEST)), tilt
 
     def _period(self, at: _Saddle, tilt: float) -> float:
@@ -225,19 +245,20 @@ class Blocks:
         cells = max(math.ceil(short / step), _SHORTEST)
         step = short / cells
         size = fast_size(max(self._period(at, tilt) / step, cells + 2 * more))
-        if size > _LONGEST or not tilt * short < 600:
+        if size > _LONGEST or not tilt * short < _STEEPEST:
             return None
-        factors, log_size, most = [], 0.0, 0
-        for block in blocks:
+        keys = [tuple(map(id, block)) for block in blocks]
+        moved: dict[tuple[int, ...], tuple[Real, float]] = {}  # blocks of the same members are moved once
+        most = 0
+        for key, block in dict(zip(keys, blocks, strict=True)).items():
             listed = shortfalls(block, (cells + more) * step, 2 * _MOST_IN_BLOCK)
             if listed is None:
                 return None
-            factor, total = _moved(*listed, step, tilt)
-            factors.append(factor)
-            log_size += math.log(total)
+            moved[key] = _moved(*listed, step, tilt)
             most = max(most, len(listed[0]))
-        charge(8.0 * size * len(blocks))
-        law, wrong = convolved(factors, size)
+        log_size = math.fsum(math.log(moved[key][1]) for key in keys)
+        charge(8.0 * size * len(moved) + size * len(blocks))
+        law, wrong = convolved([moved[key][0] for key in keys], size)
         units = 64 + most + (len(blocks) + 4) * (8 + 2 * tilt * (cells + more) * step) + abs(log_size)
         above = law[: cells + more]
         return _Law(above, wrong, units, cells, step, tilt, log_size + tilt * short, at.eps, size, len(blocks))

@@ -35,12 +35,15 @@ class Brackets:
 
 @dataclass(frozen=True)
 class OneUse:
-    """Logs of bounds on delta(eps) of finite losses, for eps >= 0, and the mass of infinite ones, forth and back."""
+    """Logs of bounds on delta(eps) of finite losses, for eps >= 0, the mass of infinite ones, forth and back, and what
+    no finite loss exceeds in either direction: there roundings of a profile would be taken for outcomes that Q has and
+    P has not, in every use anew."""
 
     forth: Profile
     back: Profile
     lost: tuple[float, float]
     lost_back: tuple[float, float]
+    ends: tuple[float, float]
 
     def tables(self, losses: Real) -> tuple[Table, Table]:
         """Below and above, with corners at about these losses."""
@@ -59,9 +62,10 @@ class OneUse:
         off = 4e-16 * abs(eps)
         forward = eps >= 0
         profile, lost = (self.forth, self.lost) if forward else (self.back, self.lost_back)
-        # a profile falls
-        low = lowered(exp_down(profile(abs(eps) + off)[0]), 2) + lost[0]
-        high = raised(exp_up(min(profile(max(abs(eps) - off, 0.0))[1], 0.0)), 2) + lost[1]
+        low, high = lost
+        if abs(eps) - off < self.ends[0 if forward else 1]:  # a profile falls
+            low += lowered(exp_down(profile(abs(eps) + off)[0]), 2)
+            high += raised(exp_up(min(profile(max(abs(eps) - off, 0.0))[1], 0.0)), 2)
         lower, upper = Fraction(max(lowered(low, 2), 0.0)), Fraction(min(raised(high, 2), 1.0))
         if not forward:
             lower, upper = exact * lower + 1 - exact, exact * upper + 1 - exact
@@ -102,4 +106,6 @@ def bracketed(row: Table, log_delta: float) -> tuple[Table, Table]:
         seen = np.maximum(np.log(row.masses), np.log(row.masses) - row.values) > log_delta - MARGIN
     losses = refined(row.values[seen])
     top, least = (raised(end, 64, 1 + abs(end)) for end in density.top)
-    return OneUse(*density.profile, lost, lost_back).tables(np.concatenate([[-least], losses, [top]]))
+    beyond = -raised(least, 8, 1 + abs(least)), raised(top, 8, 1 + abs(top))
+    one = OneUse(*density.profile, lost, lost_back, (top, least))
+    return one.tables(np.concatenate([losses, beyond]))
