@@ -33,6 +33,32 @@ def test_the_usual_noise_is_a_laplace_pair(eps: float) -> None:
         assert found.lower > {0.0: 0.09, 0.75: 0.004}[eps]
 
 
+@pytest.mark.parametrize(("eps", "known"), [(0.0, 0.2906), (0.75, 0.0623)])
+def test_one_positive_loses_less_than_is_claimed(eps: float, known: float) -> None:
+    """The threshold revealed, the worst event is "it stops": of chance 1 - e^-U here, at least 1 - e^-M(U) there,
+    M(U) the least of sums of m(u_i) over sum u_i = U, u and m the hazards of one query at both distances. M is taken at
+    equal parts, and one large beside many small ones. Between our two ends; for one positive only, and not offered."""
+    threshold, query, moved = 2.0, 4.0, 2.0
+
+    def over(t: np.ndarray) -> np.ndarray:
+        return np.asarray(np.where(t > 0, 0.5 * np.exp(-np.abs(t) / query), 1 - 0.5 * np.exp(-np.abs(t) / query)))
+
+    t = np.linspace(200.0, -60.0, 100_001)
+    u, m = -np.log1p(-over(t)), -np.log1p(-over(t + moved))
+    whole, small = np.geomspace(1e-6, 25.0, 2_000), math.exp(-moved / query)
+    ways = [n * np.interp(whole / n, u, m) for n in (1, 2, 3, 5)]
+    ways += [np.interp(f * whole, u, m) + (1 - f) * whole * small for f in np.linspace(0, 1, 21)]
+    stops, kept = -np.expm1(-whole), -np.expm1(-np.min(ways, axis=0))
+    z = np.linspace(-50, 50, 20_001)
+    p, far = (np.exp(-np.abs(z + shift) / threshold) / (2 * threshold) for shift in (0.0, 1.0))
+    grid = np.linspace(math.exp(eps - 0.5), math.exp(eps + 0.5), 401)
+    k = np.maximum(1 - grid, (stops[None, :] - grid[:, None] * kept[None, :]).max(axis=1)).clip(0.0)
+    sharper = float((p * np.interp(math.exp(eps) * far / p, grid, k)).sum() * (z[1] - z[0]))
+    assert sharper == pytest.approx(known, abs=2e-4)
+    found = pl.AboveThreshold(1.0).delta(eps)
+    assert found.lower < sharper < found.upper
+
+
 def test_pure_epsilon_is_reached() -> None:
     """Many queries below the threshold raise it by the sensitivity; a far higher one costs its whole share."""
     for queries, whole in (

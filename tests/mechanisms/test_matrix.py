@@ -16,7 +16,10 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import privloss as pl
+from privloss.answers.pair import exact_epsilon
+from privloss.losses.composed import ComposedLoss
 from privloss.losses.matrix import bins
+from privloss.losses.matrix.steps import _allocated
 from tests.oracle.patterns import separated, squared
 
 Array = NDArray[np.floating[Any]]
@@ -249,6 +252,21 @@ def test_square_root_in_100_bins(bands: int | None, noise: float, plain: float, 
     assert without.upper == pytest.approx(plain, abs=1e-3)
     found = run.epsilon(1e-5)
     assert lower <= found.lower < found.upper <= upper
+
+
+def test_another_division_of_the_bins_is_narrower_at_one_delta() -> None:
+    """16 bands: revealing j mod 20 gives 1.519 at delta 1e-5, j mod 10, which is chosen for 1e-6, 1.549; both hold."""
+    run = SQRT(steps=400, bands=16, noise_multiplier=4.0, participation="balls-in-bins", separation=100)
+    assert run.strategy is not None
+    g = bins.gram(run.strategy, 100).scaled(1 / 16)
+    assert bins.above(g).bins == 10
+    found = {}
+    for w in (10, 20):
+        shared = float(g.most[w::w].max())
+        loss = ComposedLoss.of([_allocated(bins.Allocation(shared, float(g.most[0]) - shared, 100 // w))])
+        found[w] = exact_epsilon(loss, 1e-5, 1e-4).upper
+    assert found[20] == pytest.approx(1.519, abs=1e-3)
+    assert found[10] == pytest.approx(1.549, abs=1e-3)
 
 
 def test_identity_in_bins_is_one_allocation() -> None:

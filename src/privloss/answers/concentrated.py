@@ -39,8 +39,19 @@ def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
         members = worst.attained or (worst.stand_in,)
         below = max(_if_finite(loss, lambda m: (_rho_lower(m), math.inf))[0] for loss in members)
     upper = raised(upper + extra, 4) if extra > 0 else upper
+    upper = _declared(plan, worst.adjacency) if math.isinf(upper) else upper
     notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
     return Bound(below, upper, METHOD, notes)
+
+
+def _declared(plan: Plan, adjacency: str) -> float:
+    """What some steps bring along by an argument of their own, plus the rho of the others together: zCDP adds up."""
+    own = [(mechanism.step(adjacency).rho, n) for mechanism, n in plan.steps]
+    if all(math.isinf(rho) for rho, _ in own):
+        return math.inf
+    rest = tuple(step for step, (rho, _) in zip(plan.steps, own, strict=True) if math.isinf(rho))
+    others = zcdp(Plan(rest, adjacency)).upper if rest else 0.0
+    return raised(others + math.fsum(n * rho for rho, n in own if rho < math.inf), 8)
 
 
 def _if_finite(loss: ComposedLoss, ask: Callable[[ComposedLoss], tuple[float, float]]) -> tuple[float, float]:

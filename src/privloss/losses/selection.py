@@ -172,6 +172,14 @@ def _poisson_cost(mean: float, seen: Look) -> Cost:
     return Cost(mean, tuple((float(a), float(b)) for a, b in ways))
 
 
+def concentration(trials: Trials, shift: float, rho: float) -> float:
+    """rho of the best of the runs of a rho-zCDP base. f'(u)/f'(v) <= e^shift gives E[L_A^(a-1)] <= M e^((a-1) (shift +
+    D_a)), M = m and the chance of no run, hence D_a(A) <= rho a + shift + log M/(a-1). Up to a = 1 + sqrt(log M/rho)
+    the bound at that a serves, as divergences rise with a; beyond it this bound over a is smaller still."""
+    runs = math.log(raised(trials.mean + trials.nothing, 4))
+    return raised(rho + shift + 2 * math.sqrt(rho * runs), 16)
+
+
 def bound_points(trials: Trials, spent: Cost, profile: Profile, seen: Look, top: float) -> list[tuple[float, float]]:
     """(x, upper bound on delta_A(x)), x whole multiples of one number, closer where delta falls faster; beyond the last
     epsilon that was `seen` nothing is asked, `top` is the base's largest loss (infinite if there is none)."""

@@ -11,6 +11,7 @@ only place that sees several of them. No rule anywhere asks which mechanism a st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -49,6 +50,7 @@ class Step:
     span: float | None = None  # all that is known of a choice is that its loss has this range, and any such may be made
     curve: RenyiCurve | None = None  # what is known only through Renyi divergences, and
     stand_in: PrivacyLoss | None = None  # a pair that satisfies that curve
+    rho: float = math.inf  # proven zCDP of one use, by an argument of its own
     without_sampler: Step | None = None  # a second bound from above, where a sampler's pair is only a bound
     # On a sample; None: no pair is proven.
     poisson: Callable[[float], Step] | None = None  # every record enters with this probability
@@ -127,6 +129,7 @@ class Step:
             normal=None,
             finite=None,
             few_hits=None,
+            rho=math.inf,
         )
 
     def saying(self, theorem: str, assumption: str) -> Step:

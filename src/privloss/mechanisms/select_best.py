@@ -23,7 +23,7 @@ from privloss.adjacency import REPLACE_ONE
 from privloss.errors import InvalidInput, Unsupported
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.product import product
-from privloss.losses.selection import Trials, bound_points, cost, instances, look
+from privloss.losses.selection import Trials, bound_points, concentration, cost, instances, look
 from privloss.losses.step import Step
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.polygon import privacy_profile
@@ -96,6 +96,8 @@ def _step(m: SelectBest, adjacency: str) -> Step:
     points = bound_points(law, spent, profile.at, seen, profile.largest)
     table = privacy_profile([x for x, _ in points], [d for _, d in points])
     step = Step.of_table(table, _theorem(m, spent.least), _assumption(m, adjacency), mirrored=True)
+    # everywhere: of Poisson's ways only the first holds for all outcomes
+    step = replace(step, rho=concentration(law, spent.ways[0][0], plan.zcdp().upper))
     return _with_instances(step, _instances(plan, law, points), _unranked(plan, law))
 
 
