@@ -88,7 +88,7 @@ def _delta_unblurred(transform: Transform, eps: float, tolerance: float) -> Delt
     """On one line or by classes, perhaps wide."""
     try:
         found = _delta_on_one_line(transform, eps, tolerance)
-        if found.logs[1] - found.logs[0] < _NARROW:
+        if found.logs[1] - found.logs[0] < max(_NARROW, 10 * tolerance):
             return found
     except TooExpensive:
         found = DeltaRead((-math.inf, 0.0))
@@ -156,10 +156,11 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     if not (rough > 0 and transform.rare.decisive(rough, level[0])):
         with contextlib.suppress(TooExpensive):
             found = _on_one_line(transform, level, tolerance, start, blur=False)
-            if found.upper - found.lower < _NARROW * abs(found.upper):
+            if found.upper - found.lower < max(_NARROW, 10 * tolerance) * abs(found.upper):
                 return found
     if not rough > 0:
-        rough = found.upper if found is not None and 0 < found.upper < math.inf else normal
+        rough = found.upper if found is not None else transform.rare.rough_epsilon(level[0])
+        rough = rough if 0 < rough < math.inf else normal
     for finer in (_by_classes, _outcome_by_outcome):
         with contextlib.suppress(TooExpensive):
             found = _within(finer(transform, level, rough, tolerance), found)
