@@ -111,8 +111,8 @@ def bare_sqlite(path: Path) -> tuple[sqlite3.Connection, Callable[[int, int], No
     raw.executemany("INSERT INTO bare VALUES (?, 1e5)", [(i,) for i in range(24)])
 
     def write(who: int, number: int) -> None:
-        raw.execute(_UPDATE, (who,))
-        raw.execute(_INSERT, (f"key {number}", who, _BODY))
+        if raw.execute(_UPDATE, (who,)).rowcount == 1:
+            raw.execute(_INSERT, (f"key {number}", who, _BODY))
 
     return raw, write
 
@@ -129,23 +129,29 @@ def bare_single(path: Path) -> Ask:
 
 
 class _Bare:
-    """One commit for all that wait, handed over in the way of `GroupedStore`."""
+    """One commit for all that wait, handed over in the way of `GroupedStore`: for each an UPDATE, and an INSERT if it
+    found room; or, `together`, the INSERTs of a group as one call."""
 
-    def __init__(self, path: Path) -> None:
-        self.raw, _ = bare_sqlite(path)
+    def __init__(self, path: Path, together: bool = False) -> None:
+        self.raw, self.write = bare_sqlite(path)
+        self.together = together
 
     def run_all(self, commands: Sequence[tuple[int, int]], clock: object) -> Sequence[tuple[int, int]]:
         self.raw.execute("BEGIN IMMEDIATE")
-        for who, _ in commands:
-            self.raw.execute(_UPDATE, (who,))
-        self.raw.executemany(_INSERT, [(f"key {number}", who, _BODY) for who, number in commands])
+        if self.together:
+            for who, _ in commands:
+                self.raw.execute(_UPDATE, (who,))
+            self.raw.executemany(_INSERT, [(f"key {number}", who, _BODY) for who, number in commands])
+        else:
+            for who, number in commands:
+                self.write(who, number)
         self.raw.execute("COMMIT")
         return commands
 
 
-def bare_grouped(path: Path) -> Ask:
+def bare_grouped(path: Path, together: bool) -> Ask:
     """One writer for all threads: the ledger's own, around a bare store."""
-    group: Any = GroupedStore(cast(Any, _Bare(path)))
+    group: Any = GroupedStore(cast(Any, _Bare(path, together)))
     return lambda who, number: group.run((who, number))
 
 
@@ -181,8 +187,10 @@ def throughput(home: Path, server: Server, seconds: float) -> list[tuple[str, li
     rows.append(("SQLite, 1 client", compared(reserving(ledger, 1), bare_single(home / "bare1.db"), 1, seconds)))
     ledger.close()
     ledger = made(str(home / "grouped.db"), 24, group=True)
-    found = compared(reserving(ledger, 24), bare_grouped(home / "bare24.db"), 24, seconds)
-    rows.append(("SQLite, group commit, 24 threads", found))
+    for together in (False, True):
+        bare = bare_grouped(home / f"bare24{together}.db", together)
+        what = "SQLite, group commit, 24 threads" + ", bare inserts together" * together
+        rows.append((what, compared(reserving(ledger, 24), bare, 24, seconds)))
     ledger.close()
     for clients in (1, 24):
         url = server.fresh(f"bench{clients}")

@@ -1,12 +1,21 @@
-"""Every ledger a test has opened at a service is closed."""
+"""Every ledger a test has opened at a service is closed; and services for the tests of this folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from privloss.client.connection import Connections
+from privloss.ledger.ledger import Ledger
+from privloss.service.workers import Workers
+from tests.client.real import Real
+from tests.service.conftest import place as place
+from tests.service.conftest import process as process
+from tests.service.conftest import server as server
+from tests.service.conftest import sqlite_place as sqlite_place
+from tests.service.conftest import workers as workers
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +31,17 @@ def _closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for connections in opened:
         connections.close()
+
+
+@pytest.fixture
+def real(workers: Workers) -> Iterator[Callable[..., Real]]:
+    """Make services that are asked over the network: `real(place)`."""
+    made: list[Real] = []
+
+    def make(place: str, **settings: Any) -> Real:
+        made.append(Real(Ledger.create(place, group=True), workers, **settings))
+        return made[-1]
+
+    yield make
+    for each in reversed(made):
+        each.close()

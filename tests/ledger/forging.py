@@ -32,7 +32,9 @@ def _insert(raw: sqlite3.Connection, row: Row) -> None:
 
 
 def rewritten(path: Path, change: Callable[[list[tuple[str, Body]]], list[tuple[str, Body]]]) -> None:
-    """The whole log, (chain, event) by (chain, event), changed and hashed again; the ends of the chains fit too."""
+    """The whole log, (chain, event) by (chain, event), changed and hashed again; the ends of the chains fit too, and
+    the mark is gone."""
+    path.with_name(f"{path.name}-mark").unlink(missing_ok=True)
     with sqlite3.connect(path) as raw:
         rows = [(name, json.loads(body)) for name, body in raw.execute("SELECT chain, body FROM event ORDER BY number")]
         for trigger in TRIGGERS:

@@ -27,7 +27,7 @@ TESTS = tuple(
     f"tests/ledger/test_{name}.py"
     for name in (
         "amounts", "decide", "files", "forged", "grouped", "ledger", "nested", "old_ledgers", "once", "quotas",
-        "remembered", "renyi_periods", "repeats", "runs", "safeguards", "server", "ways",
+        "remembered", "renyi_periods", "repeats", "runs", "safeguards", "server", "upgrades", "ways",
     )
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import privloss.ledger.stores.postgres as postgres
 from privloss.ledger import maintenance
+from privloss.ledger.amounts import show
 from privloss.ledger.ledger import Ledger, RefusedError
 from privloss.ledger.state import Analysis, charges_to_json
 from privloss.ledger.stores.rows import analysis_row, canonical
@@ -149,3 +150,98 @@ def test_a_clock_that_has_jumped(server: Server, monkeypatch: pytest.MonkeyPatch
 def test_rows_are_canonical_json(charges: dict[str, dict[str, Fraction]], on: dict[str, list[str]]) -> None:
     row = analysis_row(Analysis("k", "r", "", "RESERVED", 0.0, charges, on))
     assert row[5:7] == (canonical(charges_to_json(charges)), canonical(on))
+
+
+def test_keys_that_are_known_in_a_group(tmp_path: Path) -> None:
+    """Repeats under new keys and known ones together: the known ones are answered, the others charged once, in every
+    order."""
+    clock = Clock()
+    ledger = made(Ledger.create(str(tmp_path / "a.db"), clock=clock))
+    for number in range(3):
+        ledger.reserve("d", cost="0.01", key=f"old {number}")
+    ledger.reserve("d", cost="0.02", key="other")
+    like = next(iter(ledger._asked.values()))
+    asked: list[str] = []
+    ledger.store.boundary = asked.append  # type: ignore[method-assign]
+    for turn, keys in enumerate((["old 0", "a", "b"], ["c", "old 1", "d", "d"], ["e", "other"], ["old 2"])):
+        asked.clear()
+        outcomes = ledger.store.run_all([like.under(key) for key in keys], clock)
+        assert asked[1].startswith("INSERT INTO analysis"), turn  # by what was remembered
+        codes = [outcome.refused and outcome.refused.reason.code for outcome in outcomes]
+        assert codes == ["key-reused" if key == "other" else None for key in keys]
+    assert ledger.status("d")["reserved"] == "0.1"  # eight keys of 0.01, one of 0.02
+    audit = ledger.verify()
+    assert audit.clean, audit.problems
+    ledger.close()
+
+
+def test_a_lease_that_nobody_gives_back(place: str) -> None:
+    """One that has ended on another dataset stays there, and hides neither the next one here nor what is remembered."""
+    clock = Clock()
+    ledger = made(Ledger.create(place, clock=clock))
+    ledger.add_dataset("e", adjacency="add-remove")
+    ledger.set_budget("e", currency="pure", cap="1")
+    ledger.reserve("e", cost="0.5", key="left alone", lease=10)
+    ledger.reserve("d", cost="0.5", key="short", lease=20)
+    clock.now += 15
+    for number in range(3):
+        ledger.reserve("d", cost="0.01", key=f"k{number}", lease=1000)
+    asked: list[str] = []
+    ledger.store.boundary = asked.append  # type: ignore[method-assign]
+    ledger.reserve("d", cost="0.01", key="k3", lease=1000)
+    assert not [text for text in asked if "FROM open_lease" in text]
+    clock.now += 10
+    ledger.reserve("d", cost="0.9", key="after", lease=1000)  # there is room again
+    assert ledger.status("d")["reserved"] == "0.94"
+    assert ledger.status("e")["reserved"] == "0.5"
+    ledger.reserve("e", cost="0.6", key="there", lease=1000)
+    assert ledger.status("e")["reserved"] == "0.6"
+    assert ledger.verify().clean
+    ledger.close()
+
+
+def test_undone_after_a_denominator_has_grown(tmp_path: Path) -> None:
+    """A balance is read anew, and has forgotten a denominator that a group with a known key brings back."""
+    clock = Clock()
+    ledger = made(Ledger.create(str(tmp_path / "a.db"), clock=clock))
+    for number in range(3):
+        ledger.reserve("d", cost="0.01", key=f"old {number}")
+    for key in ("seventh", "another seventh"):
+        ledger.reserve("d", cost="1/7", key=key)
+        ledger.void(key)
+    tenth, seventh = ledger._asked.values()
+    ledger.reserve("d", cost="0.01", key="of ann", analyst="ann")  # her balances are not known: all are read
+    asked: list[str] = []
+    ledger.store.boundary = asked.append  # type: ignore[method-assign]
+    outcomes = ledger.store.run_all([tenth.under("a"), seventh.under("b"), tenth.under("old 0")], clock)
+    assert [outcome.refused for outcome in outcomes] == [None] * 3
+    assert [text.split()[0] for text in asked[1:4]] == ["INSERT", "SELECT", "INSERT"]
+    assert ledger.status("d")["reserved"] == show(Fraction(5, 100) + Fraction(1, 7))
+    ledger.reserve("d", cost="0.01", key="after")
+    assert ledger.status("d")["reserved"] == show(Fraction(6, 100) + Fraction(1, 7))
+    assert ledger.verify().clean
+    ledger.close()
+
+
+def test_more_events_than_one_statement_takes(tmp_path: Path) -> None:
+    """Repeats on a dataset under two groups: every event in every chain, and the mark counts them all."""
+    clock = Clock()
+    ledger = Ledger.create(str(tmp_path / "a.db"), clock=clock)
+    ledger.add_group("upper", adjacency="add-remove")
+    ledger.add_group("lower", adjacency="add-remove", parent="upper")
+    ledger.add_dataset("d", adjacency="add-remove", parent="lower")
+    for name in ("upper", "lower", "d"):
+        ledger.set_budget(name, currency="pure", cap="1")
+    for number in range(3):
+        ledger.reserve("d", cost="1/1000", key=f"old {number}")
+    (like,) = ledger._asked.values()
+    asked: list[str] = []
+    ledger.store.boundary = asked.append  # type: ignore[method-assign]
+    outcomes = ledger.store.run_all([like.under(f"k{number}") for number in range(140)], clock)
+    assert sum(text.startswith("INSERT INTO event") for text in asked) > 3
+    assert all(outcome.refused is None for outcome in outcomes)
+    assert [ledger.status(name)["reserved"] for name in ("upper", "lower", "d")] == ["0.143"] * 3
+    audit = ledger.verify()
+    assert audit.clean, audit.problems
+    assert int((tmp_path / "a.db-mark").read_bytes()) == audit.events
+    ledger.close()

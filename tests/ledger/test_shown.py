@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privloss.cli.ledger_text import as_csv, outline, plan_text, rough, rough_accounts, rough_parts, table
+from privloss.cli.ledger_text import outline, table
+from privloss.ledger.texts import as_csv, plan_text, rough, rough_accounts, rough_parts
 from privloss.ledger.views import signed
 
 AMOUNTS = st.one_of(

@@ -18,6 +18,7 @@ from tests.service.inside import Service, Time
 from tests.service.outside import Process
 
 _NUMBER = itertools.count()
+os.environ |= dict.fromkeys(("PRIVLOSS_PLANTED", "PGPLANTED"), "what workers must not find")
 
 
 @pytest.fixture(scope="session")

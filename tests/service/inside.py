@@ -104,9 +104,12 @@ class Service:
     `alice` sees census and taxes, `bob` census only; `nobody` has no token.
     """
 
-    def __init__(self, ledger: Ledger, settings: Settings, clock: Time, workers: Workers | None) -> None:
+    def __init__(
+        self, ledger: Ledger, settings: Settings, clock: Time, workers: Workers | None, bare: bool = False
+    ) -> None:
+        """`bare`: without the datasets."""
         self.ledger, self.clock = ledger, clock
-        if not ledger.datasets():
+        if not bare and not ledger.datasets():
             for name, currency, cap in (("census", "pure", "1"), ("taxes", "zcdp", "0.5")):
                 ledger.add_dataset(name, adjacency="add-remove", unit="person")
                 ledger.set_budget(name, currency=currency, cap=cap)

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 
 from privloss.ledger.ledger import Ledger
+from privloss.ledger.stores.address import VARIABLE
 from privloss.service.tokens import Tokens
 
 _PLACE = re.compile(r"privloss: serving at (\S+)")
@@ -29,15 +30,15 @@ class Process:
     """`privloss serve` on a ledger that is there; the constructor returns when it listens."""
 
     def __init__(self, place: str, log: Path, options: Sequence[str] = (), port: int = 0, rate: str = "100000") -> None:
-        self._call = [sys.executable, "-m", "privloss", "serve", "--db", place, "--rate", rate, *options]
+        self._call = [sys.executable, "-m", "privloss", "serve", "--rate", rate, *options]
+        self._environ = {**os.environ, VARIABLE: place}  # a password on a command line is seen by everybody
         self._log, self.port = log, port
         self.start()
 
     def start(self) -> None:
+        call = [*self._call, "--port", str(self.port)]
         with self._log.open("ab") as said:
-            self.process = subprocess.Popen(
-                [*self._call, "--port", str(self.port)], stdout=subprocess.PIPE, stderr=said, text=True, env=os.environ
-            )
+            self.process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=said, text=True, env=self._environ)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = _PLACE.match(line)

@@ -29,7 +29,7 @@ from privloss.cli.ledger_shared import (
     say,
 )
 from privloss.cli.ledger_shared import app as app
-from privloss.cli.ledger_text import rough_accounts, rough_parts
+from privloss.ledger.texts import rough_accounts, rough_parts
 
 if TYPE_CHECKING:
     from privloss.ledger.ledger import Reservation

@@ -11,9 +11,10 @@ import typer
 
 from privloss.cli.arguments import AsJson, finite, number
 from privloss.cli.ledger_shared import Db, Name, app, command, opened, say
-from privloss.cli.ledger_text import COLUMNS, as_csv, audits_text, event_row, outline, rough_parts, show_table
+from privloss.cli.ledger_text import outline, show_table
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
+from privloss.ledger.texts import COLUMNS, as_csv, audits_text, event_row, rough_parts
 
 KINDS = (
     "account", "budget", "frozen", "reserved", "started", "committed", "voided", "refused", "restored", "opened",
@@ -135,14 +136,13 @@ def verify(
 ) -> None:
     """Recompute the chains, every decision and all balances; exit code 1 names the first bad event."""
     from privloss.ledger.verify import check_head, signed_head
-    from privloss.ledger.verify import verify as recompute
 
     if head is not None and secret is None:
         raise InvalidInput(f"--head = {str(head)!r}: needs --secret, the file it was signed with.")
     word = b"" if secret is None else _read("--secret", secret).strip()
     kept = None if head is None else _head(head)
     with opened(db) as ledger, progress_bar("verifying events") as bar:
-        found = recompute(ledger.store, bar.step)
+        found = ledger.verify(bar.step)
         missing = [] if kept is None else check_head(ledger.store, kept, word)
     problems = [*found.problems, *missing]
     data: dict[str, Any] = {"clean": found.clean, "events": found.events, "head": found.head, "problems": problems}

@@ -10,8 +10,8 @@ import typer
 
 from privloss.cli.arguments import AsJson
 from privloss.cli.ledger_shared import Actor, Db, Name, Reason, app, command, opened, say
-from privloss.cli.ledger_text import rough
 from privloss.cli.progress import progress_bar
+from privloss.ledger.texts import rough
 
 dataset_app = typer.Typer(help="Datasets.", no_args_is_help=True)
 group_app = typer.Typer(help="Groups of datasets.", no_args_is_help=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss.cli.ledger_text import rough_parts
 from privloss.errors import InvalidInput
+from privloss.ledger.texts import rough_parts
 
 if TYPE_CHECKING:
     from privloss.ledger.ledger import Ledger, RefusedError
@@ -22,7 +22,9 @@ app = typer.Typer(help="Budgets that survive crashes, races and people.", no_arg
 Db = Annotated[
     str | None,
     typer.Option(
-        "--db", help="A path, sqlite:///..., or postgresql://... (default: $PRIVLOSS_LEDGER or ./privloss.db)"
+        "--db",
+        help="A path, sqlite:///..., postgresql://..., or a service: https://... with $PRIVLOSS_TOKEN "
+        "(default: $PRIVLOSS_LEDGER or ./privloss.db)",
     ),
 ]
 Name = Annotated[str, typer.Argument(help="The dataset or group.")]

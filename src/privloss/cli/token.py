@@ -26,7 +26,7 @@ def _tokens(db: str | None) -> Iterator[Tokens]:
     except ImportError as problem:
         raise MissingExtra(f"a service needs {problem.name}: pip install 'privloss[serve]'") from None
     with opened(db) as ledger:
-        yield Tokens(ledger.store)
+        yield Tokens(ledger.store, actor=ledger.actor)
 
 
 @app.command()

@@ -67,7 +67,7 @@ class Asking:
                 why, maybe = str(problem), True
             else:
                 if 200 <= reply.status < 300:
-                    return body_of(reply)
+                    return body_of(reply)  # an object; every route answers with one
                 if reply.status not in (*_NOT_NOW, *_IN_BETWEEN):
                     raise problem_of(reply)
                 why, asked = str(problem_of(reply)), _retry_after(reply)
@@ -88,6 +88,9 @@ class Asking:
                 yield from lines
         except (NotSent, Broken) as problem:
             raise self._gave_up(str(problem), False) from None
+
+    def sleep(self, seconds: float) -> None:
+        self._patience.sleep(seconds)
 
     def close(self) -> None:
         self._connections.close()

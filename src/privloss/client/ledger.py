@@ -18,7 +18,7 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from privloss.client import questions
+from privloss.client import answers, looking, questions
 from privloss.client.address import Address
 from privloss.client.asking import Asking, Patience, Question
 from privloss.client.connection import Connections
@@ -33,10 +33,11 @@ from privloss.ledger.ledger import LEASE, Ledger
 from privloss.ledger.odometers import Reading
 from privloss.ledger.refusals import Refusal
 from privloss.ledger.requests import Request
-from privloss.ledger.state import EVERYONE, charges_from_json
+from privloss.ledger.state import EVERYONE
 from privloss.ledger.stores.address import address_of
 from privloss.ledger.stores.base import Outcome, Store
-from privloss.ledger.verify import Audit
+from privloss.ledger.verify import Audit, Step
+from privloss.ledger.views import Wanted
 from privloss.numerics import check
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class RemoteLedger(Ledger):
             _token(token),
             patience or Patience(),
         )
-        self.clock = None
+        self.clock, self.actor = None, "token"  # the service knows whose
         self._nothing_said = Note()
 
     def __repr__(self) -> str:
@@ -129,9 +130,10 @@ class RemoteLedger(Ledger):
         analyst: str = EVERYONE,
         blocks: Any = None,
     ) -> dict[str, Any]:
-        questions.whose(analyst)
-        body = questions.asked(Request.of(datasets, plan, cost, cost_delta, blocks))
-        return self._seen("dataset", Question("POST", "/v1/quote", body))
+        owner = {} if analyst == EVERYONE else {"analyst": names.person("analyst", analyst)}
+        body = questions.asked(Request.of(datasets, plan, cost, cost_delta, blocks)) | owner
+        found = self._seen(Question("POST", "/v1/quote", body))
+        return {name: answers.exact(row) for name, row in found.items()}
 
     def reserve(
         self,
@@ -152,52 +154,80 @@ class RemoteLedger(Ledger):
         body = questions.asked(Request.of(datasets, plan, cost, cost_delta, blocks))
         seconds = check.number("lease", lease, low=0, high=1e9, above=True)
         said = questions.told(self._note(reason, labels)) | questions.given(label=names.note("label", label))
-        place = questions.reservation(key)
-        return _reservation(key, self._asking.ask(Question("PUT", place, {**body, "lease": seconds, **said})))
+        place = questions.reservation(questions.new_key(key))
+        return answers.reservation(key, self._asking.ask(Question("PUT", place, {**body, "lease": seconds, **said})))
 
     def start(self, key: str, lease: float | None = None, *, token: str | None = None, reason: str = "") -> Reservation:
         seconds = LEASE if lease is None else check.number("lease", lease, low=0, high=1e9, above=True)
         run = secrets.token_hex(16) if token is None else names.token(token)  # one for all attempts of this start
         body = {"run": run, "lease": seconds, **questions.given(reason=names.note("reason", reason))}
-        return _reservation(key, self._asking.ask(Question("POST", questions.reservation(key, "start"), body)))
+        return answers.reservation(key, self._asking.ask(Question("POST", questions.reservation(key, "start"), body)))
 
     # -- looking --
 
     def status(self, name: str) -> dict[str, Any]:
-        return self._seen(name, Question("GET", questions.dataset(names.name("dataset", name))))
+        return answers.exact(self._seen(Question("GET", questions.dataset(names.name("dataset", name)))))
 
     def datasets(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._asking.ask(Question("GET", "/v1/datasets"))["datasets"]
-        return found
+        """Those that the token may see."""
+        return [answers.exact(each) for each in self._asking.ask(Question("GET", "/v1/datasets"))["datasets"]]
+
+    def page(
+        self, name: str, after: int = 0, limit: int = 500, **wanted: Any
+    ) -> tuple[list[dict[str, Any]], int | None]:
+        return looking.page(self._seen, names.name("dataset", name), after, limit, Wanted(**wanted))
 
     def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
-        raise NotImplementedError
+        return looking.history(self._seen, names.name("dataset", name), Wanted(**wanted))
+
+    def reservation(self, key: str) -> Reservation | None:
+        try:
+            return answers.reservation(key, self._asking.ask(Question("GET", questions.reservation(key))))
+        except RefusedError as no:
+            if no.refused.reason is Refusal.UNKNOWN_KEY:
+                return None
+            raise
 
     def odometer(self, name: str, delta: float | None = None) -> Reading:
-        raise NotImplementedError
+        return answers.reading(self._seen(questions.odometer(names.name("dataset", name), delta)))
 
-    def verify(self) -> Audit:
-        raise NotImplementedError
+    def verify(self, step: Step | None = None) -> Audit:
+        """At the service; what was written before it is called, is in it. How far it is, is not known here."""
+        return answers.audit(looking.verified(self._asking.ask, self._asking.sleep))
 
     def export(self) -> Iterator[str]:
         for line in self._asking.lines("/v1/export"):
             yield line.decode()
 
+    # -- what is done elsewhere --
+
+    def acting(self, actor: str) -> Ledger:
+        raise InvalidInput(f"actor = {actor!r}: at a service the token says who acts; open it with another token.")
+
+    def __getattr__(self, name: str) -> Any:
+        """The store, for whoever would reach around the routes: maintenance, the making of tokens."""
+        if name == "store":
+            raise InvalidInput(
+                f"db = {self.address.shown!r}: is a service; this is done where its ledger is kept. (A backup may also "
+                "be an export.)"
+            )
+        raise AttributeError(f"a ledger at a service has no {name!r}")
+
     # -- inside --
 
     def _run(self, command: Command) -> Outcome:
         """The ledger's own commands, as it has checked them."""
-        return _outcome(self._asking.ask(questions.question(command)))
+        return answers.outcome(self._asking.ask(questions.question(command)))
 
-    def _seen(self, name: str, question: Question) -> dict[str, Any]:
+    def _seen(self, question: Question) -> Any:
         """Looking at a dataset that is not there is bad input, as it is here."""
         try:
-            found: dict[str, Any] = self._asking.ask(question)
+            return self._asking.ask(question)
         except RefusedError as no:
             if no.refused.reason is Refusal.UNKNOWN_DATASET:
-                raise InvalidInput(f"{no.refused.text}.") from None
+                name = no.refused.text.removeprefix("dataset ").removesuffix(" is not in this ledger")
+                raise InvalidInput(f"dataset = {name}: is not in this ledger.") from None
             raise
-        return found
 
 
 def _token(given: str | None) -> str:
@@ -206,12 +236,3 @@ def _token(given: str | None) -> str:
     if not isinstance(found, str) or not _TOKEN.fullmatch(found):
         raise InvalidInput(f"token: give the token of the service, as token=... or in ${VARIABLE}.")
     return found
-
-
-def _outcome(answer: Mapping[str, Any]) -> Outcome:
-    charged, left = (charges_from_json(answer.get(part) or {}) for part in ("charged", "remaining"))
-    return Outcome(None, answer.get("state"), charged, left)
-
-
-def _reservation(key: str, answer: Mapping[str, Any]) -> Reservation:
-    return Reservation.of(key, _outcome(answer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from privloss.client.asking import Question
 from privloss.errors import InvalidInput
@@ -33,8 +33,14 @@ def dataset(name: str, *more: str) -> str:
     return "/".join(["/v1/datasets", *(quote(part, safe="") for part in (name, *more))])
 
 
-def key_of(value: Any) -> str:
-    """A key as a service takes it: it stands in the route."""
+def odometer(name: str, delta: float | None) -> Question:
+    """A delta that is no number is the service's to refuse, in the ledger's words."""
+    query = "" if delta is None else f"?{urlencode({'delta': repr(delta)})}"
+    return Question("GET", dataset(name, "odometer") + query)
+
+
+def new_key(value: Any) -> str:
+    """A key as a service takes it from an analyst, whose name it puts before it."""
     if not _KEY.fullmatch(name("key", value)):
         raise InvalidInput(
             f"key = {value!r}: a service takes 1 to 120 letters, digits and . _ ~ : -, of which the first is a letter "
@@ -44,7 +50,8 @@ def key_of(value: Any) -> str:
 
 
 def reservation(key: str, *move: str) -> str:
-    return "/".join(["/v1/reservations", quote(key_of(key), safe=""), *move])
+    """The route of a key: an analyst's own, or as a history shows it (analyst/key), for whoever sees it there."""
+    return "/".join(["/v1/reservations", quote(name("key", key), safe=""), *move])
 
 
 def amount(name: str, value: Any) -> str | None:

@@ -12,7 +12,7 @@ Labels of one kind sort like the time they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -66,19 +66,28 @@ def _read(every: str, text: Any) -> date:
 def blocks(every: str, asked: str | Sequence[str]) -> tuple[str, ...]:
     """The blocks of a range `first..last`, of one label, or of several of these, in order, each once."""
     found: set[str] = set()
+    walked = 0  # also over blocks that were named before: a long list of long ranges is refused, not walked
     for part in [asked] if isinstance(asked, str) else list(asked):
         first, dots, last = part.partition("..") if isinstance(part, str) else (part, "", "")
         day, end = _read(every, first), _read(every, last if dots else first)
         if end < day:
             raise InvalidInput(f"blocks = {part!r}: the range ends before it begins.")
-        while day <= end:
-            found.add(_label(every, day))
-            day += _length(every, day)
-            if len(found) > MOST_BLOCKS:
+        for each in _walk(every, day, end):
+            found.add(each)
+            walked += 1
+            if walked > MOST_BLOCKS:
                 raise InvalidInput(f"blocks = {part!r}: an analysis may read at most {MOST_BLOCKS} blocks.")
     if not found:
         raise InvalidInput(f"blocks = {asked!r}: must name at least one {every}.")
     return tuple(sorted(found))
+
+
+def _walk(every: str, day: date, end: date) -> Iterator[str]:
+    """Never beyond the end: the year 9999 has no next."""
+    yield _label(every, day)
+    while day < end:
+        day += _length(every, day)
+        yield _label(every, day)
 
 
 def _length(every: str, first: date) -> timedelta:

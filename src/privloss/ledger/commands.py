@@ -155,7 +155,9 @@ class Reserve(Command):
     def under(self, key: str) -> Reserve:
         """The same under another key. Such copies know each other by what they are `like`."""
         made = object.__new__(Reserve)
-        made.__dict__.update(self.__dict__, key=key, like=self)
+        parts = made.__dict__
+        parts.update(self.__dict__)
+        parts["key"], parts["like"] = key, self
         return made
 
     @property
@@ -218,6 +220,19 @@ class Attach(Command):
     @property
     def moves(self) -> Collection[str]:
         return (self.key,) if self.key else ()
+
+
+@dataclass(frozen=True)
+class Token(Command):
+    """A token of a service was made or revoked: who may act is history too. `facts` never hold its secret."""
+
+    revoked: bool
+    facts: dict[str, Any]
+    note: Note = Note()
+
+    @property
+    def accounts(self) -> Collection[str]:
+        return (LEDGER,)
 
 
 @dataclass(frozen=True)

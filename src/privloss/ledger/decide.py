@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterator
 
 from privloss.ledger.amounts import show
-from privloss.ledger.commands import AddAccount, Attach, Command, Expire, Freeze, Move, Reserve, SetBudget
+from privloss.ledger.commands import AddAccount, Attach, Command, Expire, Freeze, Move, Reserve, SetBudget, Token
 from privloss.ledger.filters import Filter
 from privloss.ledger.names import normal
 from privloss.ledger.refusals import Refusal as Refusal
@@ -20,6 +20,7 @@ from privloss.ledger.state import (
     OPEN,
     RESERVED,
     STARTED,
+    TOKENS,
     VOIDED,
     ZERO,
     Account,
@@ -114,6 +115,12 @@ def _set_budget(command: SetBudget, state: State, now: float) -> Decision:
             return Refused(Refusal.CURRENCY, f"group {name!r} above it is budgeted in other components ({above.name})")
     event = {"kind": "budget", "dataset": account.name, "analyst": command.analyst, "budget": command.budget.to_dict()}
     return [event if command.every is None else {**event, "every": command.every}]
+
+
+@_decide.register
+def _token(command: Token, state: State, now: float) -> Decision:
+    """Balances know nothing of tokens."""
+    return [{"kind": TOKENS[command.revoked], **command.facts}]
 
 
 def _beneath(account: Account, command: SetBudget) -> Filter:

@@ -15,6 +15,7 @@ from privloss.ledger.filters import Filter
 from privloss.ledger.names import normal
 from privloss.ledger.state import (
     COMMITTED,
+    OF_THE_LEDGER,
     RESERVED,
     STARTED,
     VOIDED,
@@ -30,7 +31,7 @@ _BEFORE = {"reserved": None, "started": RESERVED, "committed": STARTED, "voided"
 
 def unlawful(state: State, event: Event) -> str:
     """Why an event may not follow; empty if it may."""
-    if event["kind"] in ("refused", "opened", "restored"):
+    if event["kind"] in ("refused", "opened", *OF_THE_LEDGER):
         return ""
     turn = _odd_audit(state, event) if event["kind"] == "audited" else _out_of_turn(state, event)
     if turn:

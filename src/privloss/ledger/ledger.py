@@ -38,7 +38,7 @@ from privloss.ledger.state import COMMITTED, EVERYONE, STARTED, VOIDED, Account,
 from privloss.ledger.stores.address import address_of, is_service, open_store
 from privloss.ledger.stores.base import LostReply, Outcome, Store
 from privloss.ledger.stores.rows import ANALYSIS, analysis_from
-from privloss.ledger.verify import Audit, export, verify
+from privloss.ledger.verify import Audit, Step, export, verify
 from privloss.numerics import check
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ class Ledger(Spending):
     def history(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
         """The events that concern a dataset, oldest first. Of them, if asked: the `last` so many, those of an
         `analyst`, of one `kind` or `key`, of keys that stand at `state` now, from `since` on, before `until` (seconds
-        since the epoch)."""
+        since the epoch); `looked`: at most among the last so many."""
         self._dataset(name)
         with self.store.reading() as cursor:
             return views.history(self.store, cursor, name, views.Wanted(**wanted))
@@ -336,9 +336,9 @@ class Ledger(Spending):
         spent = {part: b.committed for (owner, part), b in account.balances.items() if owner == EVERYONE}
         return odometer(account.filter.currency, spent, delta)
 
-    def verify(self) -> Audit:
-        """Recompute the chains, every decision and all balances."""
-        return verify(self.store)
+    def verify(self, step: Step | None = None) -> Audit:
+        """Recompute the chains, every decision and all balances. `step` is told how much of how much is done."""
+        return verify(self.store, step)
 
     def export(self) -> Iterator[str]:
         """The history as canonical JSON lines."""

@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 
 from privloss.audit.record import REFUTED
 from privloss.ledger.lawful import unlawful, unlawful_before_chains
-from privloss.ledger.state import COMMITTED, LEDGER, OPEN, Analysis, Event, State, apply, chains
+from privloss.ledger.state import COMMITTED, LEDGER, OF_THE_LEDGER, OPEN, Analysis, Event, State, apply, chains
 from privloss.ledger.stores.base import Entry
 from privloss.ledger.stores.rows import GENESIS, chain
 
-_KINDS = ("account", "opened", "restored")  # events of the ledger's own chain since 0.3, and of the end of the older
+_KINDS = (
+    "account",
+    "opened",
+    *OF_THE_LEDGER,
+)  # events of the ledger's own chain since 0.3, and of the end of the older
 
 
 @dataclass

@@ -97,7 +97,7 @@ class Request:
 
 def repeatable(*words: Any) -> bool:
     """Whether a request is all text, so that it can be recognised when it comes again under another key."""
-    return {*map(type, words)} <= _WORDS
+    return _WORDS.issuperset(map(type, words))
 
 
 def settings(store: Store, names: Sequence[str]) -> State:

@@ -23,6 +23,8 @@ RESERVED, STARTED, COMMITTED, VOIDED = "RESERVED", "STARTED", "COMMITTED", "VOID
 OPEN = (RESERVED, STARTED)
 EVERYONE = ""  # the owner of an account's own budget
 LEDGER = ""  # the chain of the ledger itself
+TOKENS = ("token", "token-revoked")  # events about who may act
+OF_THE_LEDGER = ("restored", *TOKENS)  # events that concern no account
 _PERIOD, _BLOCK = "@", "#"
 _DIGITS = 60  # of a number of units, written so that texts sort like numbers
 ZERO = Fraction(0)
@@ -106,10 +108,14 @@ class Balance:
             self._texts = (
                 (None, None) if cap is None else (_text(cap.numerator, cap.denominator), _padded(units(cap, bits)))
             )
-        total = -((-(self._committed + self._reserved) << bits) // self.bottom)  # `units`
         shown, cap_units = self._texts
-        rest = _text(self._committed, self.bottom), _text(self._reserved, self.bottom)
-        return (shown, *rest, _padded(total), cap_units)
+        reserved, total = self.held(bits)
+        return shown, _text(self._committed, self.bottom), reserved, total, cap_units
+
+    def held(self, bits: int) -> tuple[str, str]:
+        """Of its row what changes when an amount is reserved: that text, and the total's units."""
+        total = -((-(self._committed + self._reserved) << bits) // self.bottom)  # `units`
+        return _text(self._reserved, self.bottom), _padded(total)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Balance) and self._amounts() == other._amounts()
@@ -278,7 +284,7 @@ def chains(event: Event) -> list[str]:
     kind = event["kind"]
     if kind == "account":
         return [LEDGER, event["dataset"]]
-    if kind == "restored":
+    if kind in OF_THE_LEDGER:
         return [LEDGER]
     if kind in ("reserved", "started", "committed", "voided", "refused", "audited"):
         return sorted(event["accounts"])
@@ -288,7 +294,7 @@ def chains(event: Event) -> list[str]:
 def apply(state: State, event: Event) -> None:
     """Change the state as the event says."""
     kind = event["kind"]
-    if kind in ("refused", "opened"):
+    if kind in ("refused", "opened", *TOKENS):
         return
     if kind in ("account", "dataset"):
         name = event["dataset"]

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from privloss.ledger.amounts import show
@@ -104,6 +105,7 @@ class Wanted:
     until: float | None = None
     key: str | None = None
     state: str | None = None  # where the event's key stands now
+    looked: int | None = None  # at most at so many events, wanted or not, from the last one on
 
     def has(self, event: Event, known: Mapping[str, tuple[str, str]]) -> bool:
         """Whether an event is wanted; who asked for a key, and where it stands, is known from its analysis."""
@@ -124,7 +126,7 @@ def history(store: Store, cursor: Any, name: str, wanted: Wanted) -> list[dict[s
     """The events that concern an account, oldest first; the last ones are found without reading the others."""
     found: list[dict[str, Any]] = []
     known: dict[str, tuple[str, str]] = {}
-    for event in _backwards(store, cursor, name):
+    for event in islice(_backwards(store, cursor, name), wanted.looked):
         if wanted.since is not None and event["at"] < wanted.since:
             continue
         if wanted.analyst is not None or wanted.state is not None:

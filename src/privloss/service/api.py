@@ -19,6 +19,7 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from privloss.ledger.stores.base import NoAnswer
 from privloss.service import shown, strict
 from privloss.service.access import ANYBODY, NOBODY, Caller, demand
 from privloss.service.callers import caller_of, note
@@ -48,7 +49,10 @@ class Api:
             response = await self._answered(exchange)
         except Exception as error:
             response = exchange.failed(error)
-        await response(scope, receive, send)
+        try:
+            await response(scope, receive, send)
+        finally:  # also of a client that has gone before the end
+            exchange.close()
 
     async def _answered(self, exchange: _Exchange) -> Response:
         for _ in range(_MOST_ROUNDS):
@@ -90,9 +94,10 @@ class _Exchange:
         self.caller: Caller = ANYBODY
         self.headers = dict(scope["headers"])
         self.route: Route
-        self.path: dict[str, str]
+        self.path: dict[str, str] = {}
         self.call: Call
         self._begun = False
+        self._file: IO[bytes] | None = None  # that is answered
 
     def matched(self, route: Route, path: dict[str, str]) -> None:
         self.route, self.path = route, path
@@ -104,9 +109,16 @@ class _Exchange:
             self.call = self._begin()
             self._begun = True
         try:
-            return _response(self.route.handler(self.call))
+            answer = self.route.handler(self.call)
+            if hasattr(answer.body, "close"):
+                self._file = answer.body
+            return _response(answer)
         except Needs as needs:
             return needs
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def _begin(self) -> Call:
         self.caller = caller_of(self.services, self.scope, self.route.action)
@@ -131,20 +143,23 @@ class _Exchange:
     def failed(self, error: Exception) -> Response:
         problem = problem_of(error)
         note(self.scope, reason=problem.reason)
-        if problem.status == 500:
+        if problem.status == 500 or isinstance(error, NoAnswer):
             note(self.scope, error=error)
         if self.caller.role != NOBODY:
-            problem.more = shown.problem(problem.more, self.caller)
-            if self.caller.is_analyst:
-                problem.text = problem.text.replace(f"'{self.caller.analyst}/", "'")
+            shown.problem(problem, self.caller)
+        if self.caller.is_analyst and "key" in self.path:
+            key = self.path["key"]
+            problem.text = problem.text.replace(repr(self.caller.stored_key(key)), repr(key))
         return problem.response()
 
 
 def _query(raw: bytes, route: Route) -> dict[str, str]:
     """The query, with no name twice and none that the route does not know."""
+    if not raw:
+        return {}
     try:
         pairs = parse_qsl(
-            raw.decode("ascii"), keep_blank_values=True, strict_parsing=bool(raw), errors="strict", max_num_fields=20
+            raw.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=20
         )
     except ValueError:
         raise bad("the query cannot be read") from None
@@ -174,6 +189,5 @@ def _response(answer: Answer) -> Response:
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(_PIECE):
-            yield piece
+    while piece := file.read(_PIECE):
+        yield piece

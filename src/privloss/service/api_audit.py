@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from typing import IO, Any
 
+from privloss.service import sheets
 from privloss.service.calls import Answer, Call
 from privloss.service.problems import Problem
 
@@ -32,3 +34,11 @@ def export(call: Call) -> Answer:
     return Answer(
         held, media="application/x-ndjson", headers={"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
     )
+
+
+def export_csv(call: Call) -> Answer:
+    """The same events as a sheet; an event of several datasets stands there once for each."""
+    store = call.ledger.store
+    with store.reading() as cursor:
+        rows = ((entry.chain, {**json.loads(entry.body), "seq": entry.seq}) for entry in store.entries(cursor))
+        return sheets.answer(rows, "ledger.csv", {})

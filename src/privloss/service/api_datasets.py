@@ -6,11 +6,13 @@ import re
 from typing import Any
 
 from privloss.ledger.views import status as status_of
-from privloss.service import shapes, shown
+from privloss.service import shapes, sheets, shown
 from privloss.service.calls import Answer, Call
 from privloss.service.problems import bad
 
 _TIME = re.compile(r"[0-9]{1,11}(\.[0-9]{1,6})?", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_LOOKED = 5000  # events that one answer looks at, wanted or not
 _FILTERS = ("kind", "key", "state", "analyst")
 
 
@@ -79,11 +81,9 @@ def attach(call: Call) -> Answer:
 
 def odometer(call: Call) -> Answer:
     name, text = call.dataset(call.path["dataset"]), call.query.get("delta")
-    try:
-        delta = None if text is None else float(text)
-    except ValueError:
-        raise bad("delta must be a number") from None
-    found = call.ledger.odometer(name, delta)
+    if text is not None and not _NUMBER.fullmatch(text):
+        raise bad("delta must be a number")
+    found = call.ledger.odometer(name, None if text is None else float(text))
     return Answer(dict(vars(found)))
 
 
@@ -106,7 +106,9 @@ def _page(call: Call, wanted: dict[str, Any]) -> Answer:
     name = call.dataset(call.path["dataset"])
     after, limit = call.number("after", 0, 0, 2**53), call.number("limit", 100, 1, 500)
     if "last" in call.query:
-        found = call.ledger.history(name, last=call.number("last", 100, 1, 500), **wanted)
+        if "after" in call.query or "limit" in call.query:
+            raise bad("last: leaves no room for after and limit")
+        found = call.ledger.history(name, last=call.number("last", 100, 1, 500), looked=_LOOKED, **wanted)
         return Answer({"events": [shown.event(each, call.caller) for each in found], "next": None})
     found, more = call.ledger.page(name, after, limit, **wanted)
     return Answer({"events": [shown.event(each, call.caller) for each in found], "next": more})
@@ -114,6 +116,15 @@ def _page(call: Call, wanted: dict[str, Any]) -> Answer:
 
 def history(call: Call) -> Answer:
     return _page(call, _wanted(call))
+
+
+def history_csv(call: Call) -> Answer:
+    """The same as a sheet, as much as one answer may look at; where more follows, a header says after which."""
+    name, wanted = call.dataset(call.path["dataset"]), _wanted(call)
+    after, limit = call.number("after", 0, 0, 2**53), call.number("limit", _LOOKED, 1, _LOOKED)
+    found, more = call.ledger.page(name, after, limit, **wanted)
+    rows = ((name, shown.event(each, call.caller)) for each in found)
+    return sheets.answer(rows, "history.csv", {} if more is None else {"X-Next-After": str(more)})
 
 
 def refusals(call: Call) -> Answer:

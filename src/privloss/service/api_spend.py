@@ -27,11 +27,13 @@ def _key(call: Call) -> str:
     return call.caller.stored_key(key, owner)
 
 
-def plan_of(call: Call, body: dict[str, Any] | None) -> Described | None:
-    """A plan, read and priced by workers."""
+def plan_of(call: Call, body: dict[str, Any] | None, known: bool = False) -> Described | None:
+    """A plan, read by a worker, and priced by one if its key is not known."""
     if body is None:
         return None
     found = call.worked(jobs.describe, body)
+    if known:  # it was priced before: the answer follows from the key and what was asked
+        return Described(found["body"], found["adjacency"], lambda *_: {})
 
     def price(plan: dict[str, Any], budget: Filter, delta: Any) -> dict[str, Fraction]:
         return {part: Fraction(x) for part, x in call.worked(jobs.price, plan, budget.to_dict(), delta).items()}
@@ -49,24 +51,20 @@ def quote(call: Call) -> Answer:
         names, plan_of(call, asked.plan), cost=asked.cost, cost_delta=asked.cost_delta, analyst=analyst,
         blocks=asked.blocks,
     )  # fmt: skip
-    seen = {name: row for name, row in found.items() if call.caller.sees(name)}
-    return Answer(
-        {
-            name: {**row, "approx": shown.approx({p: row[p] for p in ("charged", "remaining")})}
-            for name, row in seen.items()
-        }
-    )
+    return Answer({name: shown.quoted(row, call.caller) for name, row in found.items() if call.caller.sees(name)})
 
 
 def reserve(call: Call) -> Answer:
     asked = call.given(shapes.Reserve)
     names = [call.seen(name) for name in asked.datasets]
     key = _key(call)
-    plan = plan_of(call, asked.plan)
     known = call.ledger.reservation(key)
+    plan = plan_of(call, asked.plan, known is not None)
+    # one name as a text: the ledger knows requests all in text again, and decides those that repeat others together
     held = call.ledger.reserve(
-        names, plan, key=key, cost=asked.cost, cost_delta=asked.cost_delta, analyst=call.caller.analyst,
-        blocks=asked.blocks, lease=asked.lease, label=asked.label, reason=asked.reason, labels=asked.labels,
+        names[0] if len(names) == 1 else names, plan, key=key, cost=asked.cost, cost_delta=asked.cost_delta,
+        analyst=call.caller.analyst, blocks=asked.blocks, lease=asked.lease, label=asked.label, reason=asked.reason,
+        labels=asked.labels,
     )  # fmt: skip
     return Answer(shown.reservation(held, call.caller), 201 if known is None else 200)
 

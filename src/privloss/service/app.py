@@ -1,7 +1,5 @@
-"""The application: routes for programs below /v1, health, metrics, and what every request passes.
-
-Whatever else is served (pages) is more routes in `make`.
-"""
+"""The application: routes for programs below /v1, pages for people below /ui, health, metrics, and what every request
+passes."""
 
 from __future__ import annotations
 
@@ -12,15 +10,19 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ExceptionHandler
+from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 
 from privloss.ledger.ledger import Ledger
 from privloss.service import health, routes
 from privloss.service.api import Api
+from privloss.service.callers import note
 from privloss.service.guard import Guard
 from privloss.service.observed import Observed
+from privloss.service.openapi import openapi
+from privloss.service.pages.site import PREFIX as PAGES
+from privloss.service.pages.site import Site
 from privloss.service.problems import Problem, problem_of
 from privloss.service.services import Services
 from privloss.service.settings import Settings
@@ -49,23 +51,45 @@ def make(
 
     handlers: dict[int | type[Exception], ExceptionHandler] = dict.fromkeys((Exception, 404, 405, Problem), _failed)
     app = Starlette(
-        routes=[*_routes(services)],
+        routes=_routes(services),
         lifespan=living,
         exception_handlers=handlers,
-        middleware=[Middleware(Observed, services=services), Middleware(Guard, services=services)],
+        middleware=[
+            Middleware(Observed, services=services),
+            Middleware(Guard, services=services),
+            Middleware(Programs, api=Api(services)),
+        ],
     )
     app.router.redirect_slashes = False
     app.state.services = services
     return app
 
 
+class Programs:
+    """Hands what is below /v1 to the table of routes, before the framework has looked through its own."""
+
+    def __init__(self, app: ASGIApp, api: Api) -> None:
+        self._app, self._api = app, api
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        ours = scope["type"] == "http" and scope["path"].startswith(f"{routes.PREFIX}/")
+        await (self._api if ours else self._app)(scope, receive, send)
+
+
 def _routes(services: Services) -> list[BaseRoute]:
     return [
-        Mount(routes.PREFIX, Api(services)),
+        Mount(PAGES, Site(services)),
+        Route("/", _front),
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
         Route("/metrics", health.metrics),
+        Route("/openapi.json", openapi),
     ]
+
+
+async def _front(request: Request) -> Response:
+    note(request.scope, route="/")
+    return RedirectResponse(f"{PAGES}/", 303)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -11,6 +11,8 @@ from privloss.service.guard import host_name
 from privloss.service.metrics import MEDIA, Metrics
 from privloss.service.settings import LOCAL_NAMES
 
+_PATIENCE = 10.0  # seconds for one request to come in
+
 
 @contextmanager
 def on_port(metrics: Metrics, port: int | None) -> Iterator[None]:
@@ -20,6 +22,8 @@ def on_port(metrics: Metrics, port: int | None) -> Iterator[None]:
         return
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = _PATIENCE
+
         def do_GET(self) -> None:
             known = host_name(self.headers.get("Host", "")) in LOCAL_NAMES  # a page elsewhere may lead a browser here
             text = metrics.text() if known and self.path == "/metrics" else b""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as MEDIA
 
 __all__ = ["MEDIA", "Metrics"]
@@ -18,6 +18,7 @@ class Metrics:
         self.seconds = Histogram("privloss_request_seconds", "Until the answer.", buckets=_SECONDS, registry=kept)
         self.refusals = Counter("privloss_refusals", "Answers that said no.", ["reason"], registry=kept)
         self.priced = Histogram("privloss_price_seconds", "Waiting for a worker.", buckets=_SECONDS, registry=kept)
+        self.pricing = Gauge("privloss_pricing", "Jobs of workers, running and waiting.", registry=kept)
         self.killed = Counter("privloss_price_killed", "Workers that were ended.", registry=kept)
         self.failed_logins = Counter("privloss_auth_failures", "Tokens that were not known.", registry=kept)
 

@@ -7,6 +7,7 @@ databases; whatever looks like a token is blanked wherever it came from.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import re
@@ -17,13 +18,12 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privloss.service.services import Services
 
 LOG = logging.getLogger("privloss.service")
-_SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)[^\s@]*@")
+_SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)\S*@")
 _OTHER = "other"  # paths that are no route: their number is not for strangers to choose
 
 
@@ -32,19 +32,21 @@ class Observed:
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app, self._services = app, services
+        self._counters: dict[tuple[str, int], Any] = {}
+        self._process, self._numbers = secrets.token_hex(4), itertools.count(1)  # what requests are called
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         state: dict[str, Any] = scope.setdefault("state", {})
-        number, status, began = secrets.token_hex(8), 0, time.perf_counter()
+        number, status, began = f"{self._process}-{next(self._numbers)}", 0, time.perf_counter()
 
         async def sent(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = number
+                message["headers"] = [*message["headers"], (b"x-request-id", number.encode())]
             await send(message)
 
         try:
@@ -58,7 +60,11 @@ class Observed:
 
     def _count(self, state: dict[str, Any], status: int, seconds: float) -> None:
         metrics = self._services.metrics
-        metrics.requests.labels(state.get("route", _OTHER), str(status)).inc()
+        where = state.get("route", _OTHER), status
+        counter = self._counters.get(where)
+        if counter is None:  # as many as there are routes and statuses
+            counter = self._counters[where] = metrics.requests.labels(where[0], str(status))
+        counter.inc()
         metrics.seconds.observe(seconds)
         if "reason" in state:
             metrics.refusals.labels(state["reason"]).inc()
@@ -71,10 +77,10 @@ def _write(state: dict[str, Any], number: str, method: str, status: int, seconds
     line["ms"] = round(seconds * 1e3, 2)
     line |= {name: state[name] for name in ("token", "reason") if state.get(name)}
     error = state.get("error")
-    if error is None:
-        LOG.info(line)
-    else:
-        LOG.error({**line, "error": type(error).__name__, "where": _where(error)})
+    level = logging.INFO if error is None else logging.ERROR
+    line |= {} if error is None else {"error": type(error).__name__, "where": _where(error)}
+    # not through LOG.info, which walks the stack for a place that nobody asks for
+    LOG.handle(logging.LogRecord(LOG.name, level, "", 0, line, None, None))
 
 
 def _where(error: BaseException) -> list[str]:
@@ -99,7 +105,11 @@ def to_stderr() -> None:
     """Send the lines there, and nowhere else; also what the server itself has to say."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    logging.captureWarnings(True)
     for name, level in (("privloss.service", logging.INFO), ("uvicorn", logging.WARNING), ("pebble", logging.ERROR)):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers, logger.propagate = [], True
         logger.setLevel(level)

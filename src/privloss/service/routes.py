@@ -37,6 +37,7 @@ class Route:
 
 
 _HISTORY = ("after", "limit", "last", "kind", "analyst", "key", "state", "since", "until")
+_SHEET = tuple(name for name in _HISTORY if name != "last")
 _D, _R = "/datasets/{dataset}", "/reservations/{key}"
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/datasets", "status", api_datasets.datasets, covers=("datasets",)),
@@ -47,7 +48,8 @@ ROUTES: tuple[Route, ...] = (
     Route("PUT", f"{_D}/frozen", "freeze", api_datasets.freeze, shapes.Frozen, covers=("freeze",)),
     Route("POST", f"{_D}/audits", "attach", api_datasets.attach, shapes.Evidence, covers=("attach_audit",)),
     Route("GET", f"{_D}/history", "history", api_datasets.history, query=_HISTORY, covers=("history", "page")),
-    Route("GET", f"{_D}/refusals", "history", api_datasets.refusals, query=_HISTORY),
+    Route("GET", f"{_D}/history.csv", "history", api_datasets.history_csv, query=_SHEET, media="text/csv"),
+    Route("GET", f"{_D}/refusals", "history", api_datasets.refusals, query=tuple(x for x in _HISTORY if x != "kind")),
     Route("GET", f"{_D}/odometer", "status", api_datasets.odometer, query=("delta",), covers=("odometer",)),
     Route("PUT", _R, "reserve", api_spend.reserve, shapes.Reserve, covers=("reserve",)),
     Route("GET", _R, "reservation", api_spend.reservation, query=("analyst",), covers=("reservation",)),
@@ -64,6 +66,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/verify", "verify", api_audit.verify_start, covers=("verify",)),
     Route("GET", "/verify", "verify", api_audit.verify_last),
     Route("GET", "/export", "export", api_audit.export, covers=("export",), media="application/x-ndjson"),
+    Route("GET", "/export.csv", "export", api_audit.export_csv, media="text/csv"),
 )
 
 

@@ -12,9 +12,11 @@ from starlette.applications import Starlette
 
 from privloss.errors import InvalidInput
 from privloss.ledger.ledger import Ledger
+from privloss.ledger.stores.address import open_store
 from privloss.service.app import make
 from privloss.service.counted import on_port
 from privloss.service.deadline import within
+from privloss.service.guard import not_http
 from privloss.service.observed import to_stderr
 from privloss.service.services import Services
 from privloss.service.settings import Settings
@@ -39,13 +41,17 @@ def config(settings: Settings, app: Starlette) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        http=within(settings.receive_seconds, settings.connections),
+        http=within(
+            settings.receive_seconds,
+            settings.answer_seconds,
+            settings.connections,
+            not_http(settings),
+            settings.context if settings.tls else None,
+        ),
         ws="none",
         h11_max_incomplete_event_size=settings.longest_headers,
         timeout_keep_alive=int(settings.keep_alive_seconds),
         timeout_graceful_shutdown=int(settings.grace_seconds),
-        ssl_certfile=settings.tls_cert,
-        ssl_keyfile=settings.tls_key,
         proxy_headers=bool(settings.behind_proxy),
         forwarded_allow_ips=list(settings.behind_proxy) or None,
         server_header=False,
@@ -66,10 +72,9 @@ class Server(uvicorn.Server):
 
 def run(place: str | None, settings: Settings, create: bool = False) -> None:
     """Serve until told to end; then nothing new is taken, what runs is finished, and the ledger is closed last."""
-    to_stderr()
-    opened = Ledger.create(place, group=True) if create else Ledger(place, group=True)
-    with closing(opened) as ledger:
+    with closing(Ledger(store=open_store(place, create, group=True))) as ledger:
         check_exposed(settings, Tokens(ledger.store))
+        to_stderr()
         app = make(ledger, settings)
         made = config(settings, app)
         for each in (signal.SIGTERM, signal.SIGINT):  # the server raises them once more when it has ended

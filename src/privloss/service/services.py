@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.stores.base import LedgerError
 from privloss.service.access import Caller
+from privloss.service.gauges import Gauges
 from privloss.service.limits import Buckets
 from privloss.service.metrics import Metrics
 from privloss.service.settings import Settings
@@ -42,6 +43,7 @@ class Services:
         self._lent = workers is not None
         self.workers = workers if workers is not None else Workers(settings)
         self.verifying = Verifying(ledger, clock)
+        self.metrics.registry.register(Gauges(ledger.store, self.verifying))
         self.threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="privloss-request")
         self.looks = ThreadPoolExecutor(_LOOKS, thread_name_prefix="privloss-look")
         self._open = False
@@ -61,7 +63,7 @@ class Services:
         self.end()
         self.threads.shutdown()
         self.looks.shutdown()
-        self.verifying.wait()
+        self.verifying.end()
         if not self._lent:
             self.workers.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from privloss.errors import InvalidInput
 from privloss.numerics import check
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_SECONDS = (
+    "price_seconds", "rate", "receive_seconds", "keep_alive_seconds", "answer_seconds", "grace_seconds", "price_cpu",
+)  # fmt: skip
 CALCULATOR = ("loopback", "public", "off")  # who may use the calculator without a token
 
 
@@ -34,6 +38,7 @@ class Settings:
     longest_headers: int = 16 * 1024
     receive_seconds: float = 10.0
     keep_alive_seconds: float = 5.0
+    answer_seconds: float = 30.0  # for which an answer waits for its client to read on
     grace_seconds: float = 30.0
     connections: int = 200
     threads: int = 16
@@ -44,7 +49,7 @@ class Settings:
     failed_logins: int = 10  # of one address in a minute
 
     def __post_init__(self) -> None:
-        for name in ("price_seconds", "rate", "receive_seconds", "keep_alive_seconds", "grace_seconds", "price_cpu"):
+        for name in _SECONDS:
             check.number(name, getattr(self, name), low=0, high=1e6, above=True)
         for name in ("price_workers", "connections", "threads", "waiting", "longest_body", "longest_headers"):
             check.count(name, getattr(self, name))
@@ -55,6 +60,18 @@ class Settings:
         check.choice("calculator", self.calculator, CALCULATOR)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise InvalidInput("tls: give a certificate and its key, or neither.")
+        for each in self.behind_proxy:
+            _network(each)
+
+    def context(self) -> ssl.SSLContext:
+        """TLS 1.2 or later, by the certificate."""
+        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        found.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            found.load_cert_chain(str(self.tls_cert), None if self.tls_key is None else str(self.tls_key))
+        except OSError as problem:
+            raise InvalidInput(f"tls: certificate and key cannot be used ({problem.strerror}).") from None
+        return found
 
     @property
     def loopback(self) -> bool:
@@ -77,5 +94,16 @@ class Settings:
 
     @property
     def public_calculator(self) -> bool:
-        """Whether the calculator answers without a token."""
-        return self.calculator == "public" or (self.calculator == "loopback" and self.loopback)
+        """Whether the calculator answers without a token. Behind a proxy everybody comes from this machine."""
+        local = self.loopback and not self.behind_proxy
+        return self.calculator == "public" or (self.calculator == "loopback" and local)
+
+
+def _network(address: str) -> None:
+    """Whoever is believed is named: no pattern, no name that somebody else may resolve."""
+    try:
+        found = ipaddress.ip_network(address)
+    except ValueError:
+        raise InvalidInput(f"behind_proxy = {address!r}: must be the address of a proxy, or its network.") from None
+    if found.prefixlen == 0:
+        raise InvalidInput(f"behind_proxy = {address!r}: would believe everybody.")

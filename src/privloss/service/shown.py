@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from privloss.ledger.answers import Reservation
 from privloss.service.access import Caller
+from privloss.service.problems import Problem
 
-_AMOUNTS = ("cap", "committed", "reserved", "remaining")
+_AMOUNTS = ("cap", "committed", "reserved", "remaining", "spent", "analysts")
+_PERIOD = ("cap", "spent")
+_ABOVE = ("frozen", "parent-exceeded")  # refusals that a group may be the reason of
+_BY_ACCOUNT = ("charges", "on")
 
 
 def approx(value: Any) -> Any:
     """Amounts as doubles; for display only."""
     if isinstance(value, Mapping):
         return {name: approx(each) for name, each in value.items()}
-    return float(Fraction(value))
+    return _double(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _double(text: str) -> float:
+    return float(Fraction(text))
+
+
+def _seen(parts: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    return {name: each for name, each in parts.items() if caller.sees(name)}
 
 
 def reservation(held: Reservation, caller: Caller) -> dict[str, Any]:
     """A key as its owner knows it, on the accounts that the caller may see: a group above them may be another's."""
-    parts = {"charged": held.charged, "remaining": held.remaining}
-    shown = {what: {name: each for name, each in found.items() if caller.sees(name)} for what, found in parts.items()}
+    shown = {"charged": _seen(held.charged, caller), "remaining": _seen(held.remaining, caller)}
     return {"key": caller.own_key(held.key), "state": held.state, **shown, "approx": approx(shown)}
 
 
@@ -34,17 +47,49 @@ def status(found: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         shown |= {"analysts": own} if own else {}
         if "parent" in shown and not caller.sees(shown["parent"]):
             del shown["parent"]
-    return {**shown, "approx": approx({part: shown[part] for part in _AMOUNTS if part in shown})}
+    doubles = {part: approx(shown[part]) for part in _AMOUNTS if part in shown}
+    if "period" in shown:
+        doubles["period"] = {part: approx(shown["period"][part]) for part in _PERIOD}
+    return {**shown, "approx": doubles}
+
+
+def quoted(row: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """One dataset's part of a quote."""
+    shown = {**row, "approx": approx({part: row[part] for part in ("charged", "remaining")})}
+    return {**shown, "text": unnamed(row["refused"], row["text"], caller)} if "text" in row else shown
 
 
 def event(found: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-    return {**found, "key": caller.own_key(found["key"])} if "key" in found else dict(found)
+    """An event of a history, on the accounts that the caller may see."""
+    shown = dict(found)
+    if "key" in shown:
+        shown["key"] = caller.own_key(shown["key"])
+    hidden = [name for name in shown.get("accounts", ()) if not caller.sees(name)]
+    if hidden:
+        shown |= {part: _seen(shown[part], caller) for part in _BY_ACCOUNT if part in shown}
+        shown |= {
+            part: [n for n in shown[part] if caller.sees(n)] for part in ("accounts", "datasets") if part in shown
+        }
+        if shown.get("why") in _ABOVE:
+            shown.pop("short", None)
+    return {**shown, "approx": {"charges": approx(shown["charges"])}} if "charges" in shown else shown
 
 
-def problem(more: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-    """The amounts of a refusal, on the accounts that the caller may see."""
-    shown = dict(more)
-    for part in ("charged", "remaining"):
-        if isinstance(shown.get(part), Mapping):
-            shown[part] = {name: each for name, each in shown[part].items() if caller.sees(name)}
-    return shown
+def problem(found: Problem, caller: Caller) -> None:
+    """Leave of a refusal what concerns accounts that the caller may see, and add doubles."""
+    more = found.more
+    more |= {part: _seen(more[part], caller) for part in ("charged", "remaining") if part in more}
+    text = unnamed(found.reason, found.text, caller)
+    if text != found.text:
+        found.text = text
+        more.pop("shortfall", None)
+    doubles = {part: approx(more[part]) for part in ("charged", "remaining", "shortfall") if part in more}
+    more |= {"approx": doubles} if doubles else {}
+
+
+def unnamed(reason: str, text: str, caller: Caller) -> str:
+    """The text of a refusal, without the name of a group that the caller may not see."""
+    seen = caller.datasets
+    if seen is None or reason not in _ABOVE or any(repr(name) in text for name in seen):
+        return text
+    return "a group above the dataset " + ("is frozen" if reason == "frozen" else "would be exceeded")

@@ -11,7 +11,8 @@ from privloss.service.problems import Problem, bad
 
 _DEEPEST = 32
 _DIGITS = 40  # of one number
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
+# a string, closed or not: so every character is looked at once, however the quotes stand
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
 

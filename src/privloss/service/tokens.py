@@ -7,6 +7,7 @@ request on, on every host.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import json
@@ -15,12 +16,14 @@ import secrets
 import string
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from privloss.errors import InvalidInput
 from privloss.ledger import names
+from privloss.ledger.commands import Note
+from privloss.ledger.commands import Token as Command
 from privloss.ledger.stores.base import Store
 from privloss.numerics import check
 from privloss.service.access import ANALYST, ROLES, Caller
@@ -51,7 +54,7 @@ class Token:
     def active(self, now: float) -> bool:
         return self.revoked is None and now < self.expires
 
-    @property
+    @functools.cached_property
     def caller(self) -> Caller:
         seen = None if self.datasets is None else frozenset(self.datasets)
         return Caller(self.role, self.analyst, seen, self.id)
@@ -68,8 +71,9 @@ class Token:
 class Tokens:
     """The tokens of a ledger."""
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time, actor: str | None = None) -> None:
         self._store, self._clock = store, clock
+        self._note = Note(names.name("actor", actor if actor is not None else names.whoever()))
 
     def create(
         self,
@@ -99,6 +103,7 @@ class Tokens:
         now = self._clock()
         token = Token(made, role, who, seen, said, now, now + lives * DAY, None, "")
         text = f"pl_{made}_{secret}"
+        self._tell(token, revoked=False)
         values = (made, digest(text), role, who, json.dumps(seen), said, now, token.expires, None, "")
         with self._store.transaction() as cursor:
             marks = ", ".join("?" * len(values))
@@ -114,14 +119,27 @@ class Tokens:
 
     def revoke(self, token_id: str) -> Token:
         """From the next request on, sessions of pages included."""
+        known = self.get(token_id)
+        if known is None:
+            raise InvalidInput(f"id = {token_id!r}: there is no such token; privloss token list shows them.")
+        if known.revoked is not None:
+            return known
         with self._store.transaction() as cursor:
             now, query = self._clock(), "UPDATE token SET revoked = ? WHERE id = ? AND revoked IS NULL"
             self._store.execute(cursor, query, [now, token_id])
             self._store.execute(cursor, "DELETE FROM session WHERE token = ?", [token_id])
-        found = self.get(token_id)
-        if found is None:
-            raise InvalidInput(f"id = {token_id!r}: there is no such token; privloss token list shows them.")
+        found = replace(known, revoked=now)
+        self._tell(found, revoked=True)
         return found
+
+    def _tell(self, token: Token, revoked: bool) -> None:
+        """Who may act is history, so it stands in the events, chained like these. An event without a token may be left
+        by a crash, never a token without its event."""
+        facts = {"id": token.id, "role": token.role, "analyst": token.analyst, "datasets": token.datasets}
+        if token.role == ANALYST and token.datasets is None:
+            facts["datasets"] = "all"
+        said = {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items() if value}
+        self._store.run(Command(revoked, said, self._note), self._clock)
 
     def active(self) -> bool:
         """Whether anybody could come in."""
@@ -149,6 +167,11 @@ def digest(text: str) -> str:
 
 
 def _token(row: Any) -> Token:
+    return _read(tuple(row))
+
+
+@functools.lru_cache(maxsize=1024)  # of what was read just now: whether it has changed is seen by reading
+def _read(row: tuple[Any, ...]) -> Token:
     seen = json.loads(row[4])
     return Token(row[0], row[2], row[3], None if seen is None else tuple(seen), row[5], row[6], row[7], row[8], row[9])
 

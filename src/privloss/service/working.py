@@ -24,7 +24,8 @@ async def worked(services: Services, scope: Scope, job: Job, arguments: tuple[An
         text = f"too much pricing in the last minute; ask again in {math.ceil(wait)} s"
         raise Problem(429, "rate", text, {"Retry-After": str(math.ceil(wait))})
     began = time.perf_counter()
-    done = await services.workers.done(job, arguments, who)
+    with services.metrics.pricing.track_inprogress():
+        done = await services.workers.done(job, arguments, who)
     services.metrics.priced.observe(time.perf_counter() - began)
     services.metrics.killed.inc(done.killed)
     services.pricing.owe(who, done.seconds)

@@ -45,8 +45,8 @@ AUDIT = (
     Mutant(
         "audit: order of events not compared",
         "lawful.py",
-        "turn = _out_of_turn(state, event)",
-        'turn = ""',
+        "else _out_of_turn(state, event)",
+        'else ""',
         "out_of_turn",
     ),
     Mutant(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.ledger.mutants.base import Mutant
 
 _SQLITE, _POSTGRES = "stores/migrations/sqlite/0003.sql", "stores/migrations/postgres/0003.sql"
+_LATEST = "stores/migrations/sqlite/0006.sql"  # makes the table of events anew
 _REPEATS = "stores/repeats.py"
 _CAP = ",\n  CHECK (total_units <= cap_units)"
 _APPEND = "UPDATE OR DELETE OR TRUNCATE"
@@ -33,13 +34,13 @@ STORES = (
     Mutant(
         "sqlite: no CHECK of a cap's length", _SQLITE, " OR length(cap_units) = 60", " OR TRUE", "itself_holds_the_cap"
     ),
-    Mutant("sqlite: events can be changed", _SQLITE, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
+    Mutant("sqlite: events can be changed", _LATEST, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
     Mutant(
-        "sqlite: events can be deleted", _SQLITE, "BEFORE DELETE ON event", "BEFORE DELETE ON dataset", "keeps_events"
+        "sqlite: events can be deleted", _LATEST, "BEFORE DELETE ON event", "BEFORE DELETE ON dataset", "keeps_events"
     ),
     Mutant(
         "sqlite: events can be replaced",
-        _SQLITE,
+        _LATEST,
         "WHEN EXISTS (",
         "WHEN NOT EXISTS (SELECT 1) AND EXISTS (",
         "keeps_events",
@@ -51,7 +52,7 @@ STORES = (
         "        if False:\n",
         "older_copy",
     ),
-    Mutant("sqlite: no mark is written", "stores/sqlite.py", "self.mark.write(last)", "pass", "older_copy"),
+    Mutant("sqlite: no mark is written", "stores/sqlite.py", "store.mark.write(last)", "pass", "older_copy"),
     Mutant("sqlite: anybody may read the file", "stores/sqlite.py", "0o600", "0o644", "nobody_but_its_owner"),
     Mutant(
         "postgresql: no FOR UPDATE", "stores/postgres.py", '_HOLD = " FOR UPDATE"', '_HOLD = ""', "sees_what_the_first"
@@ -222,7 +223,50 @@ STORES = (
     ),
     Mutant("repeats: sums not looked at", _REPEATS, "if left < size:", "if False:", "end_of_a_budget"),
     Mutant("repeats: one unit too much", _REPEATS, "if left < size:", "if left + 1 < size:", "end_of_a_budget"),
-    Mutant("repeats: known keys", "stores/sqlite.py", "if key not in known:", "if True:", "twice_in_a_group"),
+    Mutant("repeats: a key twice", "stores/sqlite.py", "if key not in known:", "if True:", "twice_in_a_group"),
+    Mutant("repeats: known keys count", "stores/sqlite.py", "repeats.undo()", "pass", "keys_that_are_known_in_a_group"),
+    Mutant(
+        "repeats: sums not undone",
+        _REPEATS,
+        "balance.hold(-balance.of(top, bottom))",
+        "pass",
+        "keys_that_are_known_in_a_group",
+    ),
+    Mutant(
+        "repeats: undone by an older denominator",
+        _REPEATS,
+        "hold(-balance.of(top, bottom))",
+        "hold(-top)",
+        "denominator_has_grown",
+    ),
+    Mutant(
+        "repeats: ends of chains not undone",
+        _REPEATS,
+        "self.held.ends.update(self._before)",
+        "pass",
+        "keys_that_are_known_in_a_group",
+    ),
+    Mutant(
+        "sqlite: a lease elsewhere hides the next",
+        "stores/sqlite.py",
+        'held.soonest.update(dict.fromkeys(names, float("inf") if',
+        'held.soonest.update(dict.fromkeys(names, float("inf") if True or',
+        "a_lease_that_nobody_gives_back",
+    ),
+    Mutant(
+        "sqlite: an upgrade loses the order of events",
+        "stores/migrations/sqlite/0006.sql",
+        "SELECT number, chain, seq, previous, body, hash FROM event_5 ORDER BY number",
+        "SELECT NULL, chain, seq, previous, body, hash FROM event_5 ORDER BY chain, seq",
+        "an_upgrade_that_is_cut_off",
+    ),
+    Mutant(
+        "sqlite: an upgrade loses its triggers",
+        "stores/migrations/sqlite/0006.sql",
+        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event WHEN",
+        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event WHEN FALSE AND",
+        "an_upgrade_that_is_cut_off",
+    ),
     Mutant("repeats: after a freeze", "stores/parts.py", "self.patterns.clear()", "pass", "settings_changed"),
     Mutant(
         "repeats: beyond the end of a period",

@@ -72,9 +72,11 @@ class Store(Writing, ABC):
         for left in range(_MOST_ROUNDS, -1, -1):  # in the end without them: what they hold stays held
             with self.transaction() as cursor:
                 held = self.remembered(cursor)
-                asked = {number: command for number, command in enumerate(commands) if number not in answers}
-                answers |= self.repeated(cursor, held, asked, clock)
-                rest = {number: command for number, command in asked.items() if number not in answers}
+                rest = {number: command for number, command in enumerate(commands) if number not in answers}
+                repeated = self.repeated(cursor, held, rest, clock)
+                if repeated:
+                    answers |= repeated
+                    rest = {number: command for number, command in rest.items() if number not in repeated}
                 late = self._decide_rest(cursor, held, rest, answers, clock, wait=left > 0) if rest else ()
                 if not late:
                     self.remember(cursor, held)

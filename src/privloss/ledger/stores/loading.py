@@ -16,8 +16,8 @@ _ACCOUNTS = "SELECT 'account', name, adjacency, unit, {frozen}, settings, {seq},
 _KEYS = "SELECT 'key', key, request, analyst, state, {lease}, charges, held_on, run FROM analysis"
 _BALANCES = "SELECT 'balance', dataset, owner, component, cap, committed, reserved, '', '' FROM balance"
 _SOONEST = (
-    "SELECT 'soonest', name, {lease}, '', '', '', '', '', '' FROM (SELECT name, (SELECT min(lease) FROM open_lease "
-    "WHERE dataset = name) AS lease FROM dataset WHERE name IN ({names})) AS soonest WHERE lease IS NOT NULL"
+    "SELECT 'soonest', name, {lease}, '', '', '', '', '', '' FROM (SELECT name, ({soonest}) AS lease FROM dataset "
+    "WHERE name IN ({names})) AS soonest WHERE lease IS NOT NULL"
 )
 _LATE = (
     "SELECT DISTINCT key, lease FROM open_lease WHERE dataset IN ({names}) AND lease < ? ORDER BY lease LIMIT {most}"
@@ -31,6 +31,7 @@ class Loading:
     boundary: Callable[[str], None] = staticmethod(lambda statement: None)
     hold = ""  # what is added to a SELECT to hold its rows until the transaction ends
     sql_now = ""  # the time of the place where the ledger is kept, in a statement
+    soonest = "SELECT min(lease) FROM open_lease WHERE dataset = name"  # before which no lease on an account ends
 
     def text(self, number: str) -> str:
         """A number in a column of texts."""
@@ -52,6 +53,7 @@ class Loading:
         """Add what commands need to what is `held`. Rows of accounts are held for the rest of the transaction (unless
         `free`): only of these more is loaded, because only these may be written. `new_keys`: do not look whether the
         keys they claim are known."""
+        held.settled = False
         moved, claimed = each(commands, "moves"), each(commands, "claims")
         first = [analysis_from(row) for row in self.analyses(cursor, sorted(moved)).fetchall()] if moved else []
         names = sorted(each(commands, "accounts").union(*(found.charges for found in first)))
@@ -104,6 +106,11 @@ class Loading:
             query = _LATE.format(names=marks(late), most=_MOST_LATE)
             rows = self.execute(cursor, query, [*late, held.now]).fetchall()
             held.late = tuple(dict.fromkeys(row[0] for row in rows))
+            if not rows:
+                self.none_late(cursor, held, late)
+
+    def none_late(self, cursor: Any, held: Loaded, names: Sequence[str]) -> None:
+        """A lease has ended, but not on these accounts."""
 
     def _know(self, held: Loaded, names: Collection[str], owners: Collection[str], expiring: Collection[str]) -> None:
         known = [name for name in names if name in held.accounts]
@@ -141,7 +148,8 @@ class Loading:
             parts.append(f"{_BALANCES} WHERE dataset IN ({marks(names)}) AND owner IN ({marks(owners)})")
             values += [*names, *sorted(owners)]
         if expiring:
-            parts.append(_SOONEST.format(lease=self.text("lease"), names=marks(expiring)))
+            lease, names_of = self.text("lease"), marks(expiring)
+            parts.append(_SOONEST.format(lease=lease, soonest=self.soonest, names=names_of))
             values += expiring
         found: list[Any] = self.execute(cursor, " UNION ALL ".join(parts), values).fetchall()
         return found

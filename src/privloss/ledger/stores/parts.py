@@ -71,8 +71,13 @@ class Loaded:
     late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
     patterns: dict[int, Any] = field(default_factory=dict)  # what `repeats` has learned, while settings are the same
 
+    settled: bool = False  # nothing has changed since `settle`
+
     def settle(self) -> None:
         """All that has changed is written; what goes on to be known is the accounts."""
+        if self.settled:
+            return
+        self.settled = True
         for account in self.state.accounts.values():
             if account.changed:
                 self.patterns.clear()

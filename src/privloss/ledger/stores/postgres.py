@@ -15,6 +15,7 @@ from typing import Any
 
 from privloss.errors import MissingExtra
 from privloss.ledger.commands import Command
+from privloss.ledger.state import LEDGER
 from privloss.ledger.stores.base import Change, Clock, LedgerError, Loaded, LostReply, NoAnswer, Outcome, Store
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.repeats import Repeats, learn
@@ -59,6 +60,13 @@ def _guarded(statements: tuple[str, ...], timed: bool) -> str:
     parts = [f"held AS ({first} AND seq = ? AND head = ? AND frozen = ?{near} RETURNING 1)"]
     parts += [f"w{i} AS ({statement})" for i, statement in enumerate(others)]
     return _percent(f"WITH {', '.join(parts)} SELECT 1 / count(*) FROM held")
+
+
+def _alone(commands: Sequence[Command]) -> str | None:
+    """The one dataset that all of these commands concern, if they move no key."""
+    names = {name for command in commands for name in command.accounts}
+    one = len(names) == 1 and LEDGER not in names and not any(command.moves for command in commands)
+    return next(iter(names)) if one else None
 
 
 @functools.lru_cache(maxsize=512)
@@ -138,7 +146,8 @@ class PostgresStore(Store):
         return self._free(commands, now, known, new_keys=True, guessed=clock is None)
 
     def _repeat(self, name: str, repeats: Repeats, before: tuple[int, str, int], now: float | None) -> None:
-        changes = [(statement, row) for statement, rows in repeats.rows() for row in rows]
+        made = *repeats.rows(), repeats.keys()
+        changes = [(statement, row) for statement, rows in made for row in rows]
         with self._committing() as sent, self._said(), self.pool.taken() as connection:
             self.boundary("BEGIN")
             done = self._written(connection, changes, before, now, sent)
@@ -163,8 +172,8 @@ class PostgresStore(Store):
         if the dataset's chain still ends where it did (and it is as frozen: a restored one may have the same chain, and
         lets nothing in). None where that is not the way: leases have ended, or several
         datasets are concerned. Whatever was read at different moments, the chain has grown in between."""
-        names = {name for command in commands for name in command.accounts}
-        if len(names) != 1 or any(command.moves for command in commands):
+        name = _alone(commands)
+        if name is None:
             return None
         with self._committing() as sent, self._said(), self.pool.taken() as connection:
             self.boundary("BEGIN")
@@ -172,7 +181,6 @@ class PostgresStore(Store):
             ahead = held.now - time.monotonic()
             if held.late or not held.accounts:
                 return None
-            (name,) = names
             before = self._before(held, name)
             outcomes, made = self.decided(held, commands)
             events = [event for each in made for event in each]

@@ -10,17 +10,17 @@ that is looked at. Everything else, refusals too, is left to the rules.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from privloss.ledger import calendar
 from privloss.ledger.commands import Command, Reserve
-from privloss.ledger.filters import SOME
+from privloss.ledger.filters import SOME, bits_of
 from privloss.ledger.state import EVERYONE, RESERVED, Account, Balance, Charges, Event
 from privloss.ledger.stores.parts import Loaded, Outcome
 from privloss.ledger.stores.rows import QUOTED, analysis_row, canonical, chain
-from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE, SET_BALANCE, SET_END
+from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE, SET_END, SET_RESERVED
 
 _MOST = 1000  # patterns that are kept
 _MARGIN = 2.0  # seconds around the ends of a period that are left to the rules
@@ -83,19 +83,23 @@ class _Left(Mapping[str, Mapping[str, Fraction]]):
         return len(self._accounts)
 
 
-@dataclass
 class Repeats:
     """Those of a group of commands that repeat others: what they lead to, and the rows to write."""
 
-    held: Loaded
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
-    balances: dict[tuple[str, str, str], Balance] = field(default_factory=dict)  # that have changed
-    entries: list[tuple[Any, ...]] = field(default_factory=list)
-    analyses: list[tuple[Any, ...]] = field(default_factory=list)
-    leases: list[tuple[Any, ...]] = field(default_factory=list)
+    __slots__ = ("_analyses", "_balances", "_before", "_entries", "_leases", "_taken", "held", "outcomes")
+
+    def __init__(self, held: Loaded) -> None:
+        self.held = held
+        self.outcomes: dict[int, Outcome] = {}
+        self._taken: list[Pattern] = []
+        self._balances: dict[tuple[str, str, str], Balance] = {}  # that have changed
+        self._before: dict[str, tuple[int, str]] = {}  # ends of chains that have grown
+        self._analyses: list[tuple[Any, ...]] = []
+        self._leases: list[tuple[Any, ...]] = []
+        self._entries: list[tuple[Any, ...]] = []
 
     def take(self, number: int, key: str, pattern: Pattern) -> None:
-        """Decide one whose key is known to be new; leave it, if it is not plainly let in."""
+        """Decide one whose key is new; leave it, if it is not plainly let in."""
         held, now = self.held, self.held.now
         if not pattern.since <= now < pattern.until:
             return
@@ -103,47 +107,60 @@ class Repeats:
             if not held.soonest.get(name, _LONG_AGO) >= now:
                 return
         accounts, sizes, told = held.state.accounts, [], []
-        for part in pattern.parts:
-            balance = accounts[part.account].balances[part.place]
-            size = balance.of(part.top, part.bottom)
+        for account, place, top, bottom, own in pattern.parts:
+            balance = accounts[account].balances[place]
+            size = balance.of(top, bottom)
             left = balance.left()
             if left is not None:
                 if left < size:
                     return
-                if part.own:
+                if own:
                     told.append((left - size, balance.bottom))
             sizes.append((balance, size))
-        for (balance, size), part in zip(sizes, pattern.parts, strict=True):
+        for (balance, size), (account, place, *_) in zip(sizes, pattern.parts, strict=True):
             balance.hold(size)
-            self.balances[(part.account, *part.place)] = balance
+            self._balances[(account, *place)] = balance
+        self._taken.append(pattern)
         self._note(key, pattern)
         rest = _Left(pattern.accounts, pattern.own, told)
         self.outcomes[number] = Outcome(None, RESERVED, pattern.charges, rest)
 
+    def undo(self) -> None:
+        """What is held is again as if none had been taken. (That a lease may end earlier than any does is no harm.)"""
+        for pattern in self._taken:
+            for account, place, top, bottom, _ in pattern.parts:
+                balance = self._balances[(account, *place)]
+                balance.hold(-balance.of(top, bottom))  # its denominator may have grown since
+        self.held.ends.update(self._before)
+
+    def keys(self) -> tuple[str, list[tuple[Any, ...]]]:
+        """The statement that makes the keys, and its rows. It fails if one of them is known."""
+        return INSERT_ANALYSIS, self._analyses
+
     def rows(self) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
         """Statements, and the rows of each: the ends of chains first. All are of tables that have their rows already,
-        or of keys, leases and events that are new."""
+        or of leases and events of the new keys."""
         if not self.outcomes:
             return
         ends = self.held.ends
-        yield SET_END, [(*ends[name], name) for name in dict.fromkeys(entry[0] for entry in self.entries)]
-        yield SET_BALANCE, [(*balance.row(place[2]), *place) for place, balance in self.balances.items()]
-        yield INSERT_ANALYSIS, self.analyses
-        yield INSERT_LEASE, self.leases
-        yield INSERT_EVENT, self.entries
+        yield SET_END, [(*ends[name], name) for name in self._before]
+        yield SET_RESERVED, [(*each.held(bits_of(place[2])), *place) for place, each in self._balances.items()]
+        yield INSERT_LEASE, self._leases
+        yield INSERT_EVENT, self._entries
 
     def _note(self, key: str, pattern: Pattern) -> None:
         held, now = self.held, self.held.now
         lease = now + pattern.lease
         body = pattern.body(now, key, lease)
         request, analyst, state, charges, on, run = pattern.row
-        self.analyses.append((key, request, analyst, state, lease, charges, on, run))
+        self._analyses.append((key, request, analyst, state, lease, charges, on, run))
         for name in pattern.accounts:
-            seq, previous = held.ends[name]
+            end = seq, previous = held.ends[name]
+            self._before.setdefault(name, end)
             link = chain(previous, body)
             held.ends[name] = (seq + 1, link)
-            self.entries.append((name, seq + 1, previous, body, link))
-            self.leases.append((name, lease, key))
+            self._entries.append((name, seq + 1, previous, body, link))
+            self._leases.append((name, lease, key))
             if lease < held.soonest[name]:
                 held.soonest[name] = lease
 

@@ -8,6 +8,8 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,16 @@ _ROOM = 100 * 2**20  # bytes that should be free
 _STATEMENTS = 512  # kept prepared
 _MOST_KNOWN = 20_000  # balances that a connection remembers
 _KEYS = "SELECT key FROM analysis WHERE key IN"
+_TOGETHER = 128  # repeats that are written together
+_SOONEST = "SELECT min(lease) FROM open_lease"  # on any account: leases lie in the order in which they end
 _LAST = "SELECT coalesce(max(number), 0) FROM event"
+
+
+@lru_cache(maxsize=512)
+def _inserting(statement: str, rows: int) -> str:
+    """An INSERT of one row as that of several."""
+    row = f"({marks(range(statement.count('?')))})"
+    return statement + f", {row}" * (rows - 1)
 
 
 class _Connection(sqlite3.Connection):
@@ -40,6 +51,8 @@ class _Connection(sqlite3.Connection):
 
 class SqliteStore(Store):
     """A file; connections are pooled. All writers are on this machine: its clock is theirs."""
+
+    soonest = _SOONEST
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         self.path = Path(path)
@@ -95,6 +108,12 @@ class SqliteStore(Store):
     def run_all(self, commands: Sequence[Command], clock: Clock | None = None) -> list[Outcome]:
         return super().run_all(commands, clock or time.time)
 
+    def none_late(self, cursor: _Connection, held: Loaded, names: Sequence[str]) -> None:
+        """Of leases that have not ended none ends before the next of all."""
+        query = f"{_SOONEST} WHERE lease >= ?"
+        (following,) = self.execute(cursor, query, [held.now]).fetchone()
+        held.soonest.update(dict.fromkeys(names, float("inf") if following is None else float(following)))
+
     def remembered(self, cursor: _Connection) -> Loaded:
         """SQLite counts the commits of other connections. Those of this one that were not decided here (a restore, an
         upgrade) give nothing back."""
@@ -111,43 +130,51 @@ class SqliteStore(Store):
         found = [(n, command, p) for n, command in asked.items() if (p := held.patterns.get(id(command.like)))]
         if not found:
             return {}
-        held.now = float(clock())
-        keys = [key for _, command, _ in found for key in command.claims]
-        known = {row[0] for row in self.execute(cursor, f"{_KEYS} ({marks(keys)})", keys)}
-        repeats = Repeats(held)
-        for (number, _, pattern), key in zip(found, keys, strict=True):
+        found = found[:_TOGETHER]  # the others are left to the rules
+        held.now, repeats = float(clock()), Repeats(held)
+        self._take(repeats, found, set())
+        try:
+            self._write_many(cursor, *repeats.keys())
+        except sqlite3.IntegrityError:  # some keys are known; SQLite has undone that statement, which was the first
+            repeats.undo()
+            repeats = Repeats(held)
+            keys = [key for _, command, _ in found for key in command.claims]
+            known = {row[0] for row in self.execute(cursor, f"{_KEYS} ({marks(keys)})", keys)}
+            self._take(repeats, found, known)
+            self._write_many(cursor, *repeats.keys())
+        for statement, rows in repeats.rows():
+            self._write_many(cursor, statement, rows)
+        return repeats.outcomes
+
+    @staticmethod
+    def _take(repeats: Repeats, found: Sequence[tuple[int, Command, Any]], known: set[str]) -> None:
+        """Those with new keys."""
+        for number, command, pattern in found:
+            (key,) = command.claims
             if key not in known:
                 known.add(key)
                 repeats.take(number, key, pattern)
-        for statement, rows in repeats.rows():
+
+    def _write_many(self, cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Rows are inserted by one statement, or a few if there are more than `_TOGETHER`."""
+        for first in range(0, len(rows), _TOGETHER):
+            part = rows[first : first + _TOGETHER]
             self.boundary(statement)
-            self._write_rows(cursor, statement, rows)
-        return repeats.outcomes
+            if len(part) == 1:
+                done = cursor.execute(statement, part[0])
+            elif statement.startswith("UPDATE"):
+                done = cursor.executemany(statement, part)
+            else:
+                done = cursor.execute(_inserting(statement, len(part)), list(chain.from_iterable(part)))
+            if statement is INSERT_EVENT:
+                cursor.last = done.lastrowid or 0
 
     def remember(self, cursor: _Connection, held: Loaded) -> None:
         held.settle()
         cursor.known = held
 
-    @contextmanager
-    def transaction(self) -> Iterator[Any]:
-        with _Said(self.path), self.pool.taken() as connection:
-            self.boundary("BEGIN")
-            connection.execute(_BEGIN)
-            connection.lent, connection.known, connection.last = connection.known, None, 0
-            before = connection.total_changes
-            try:
-                yield connection
-                changed = connection.total_changes != before
-                last = connection.last or (connection.execute(_LAST).fetchone()[0] if changed else 0)
-                self.boundary("COMMIT")
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            if changed:
-                self.mark.write(last)
-            self.boundary("done")
+    def transaction(self) -> _Transaction:
+        return _Transaction(self)
 
     def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
         """Rows of one statement together."""
@@ -181,7 +208,8 @@ class SqliteStore(Store):
             return list(connection.execute(statement, tuple(values)).fetchall())
 
     def stream(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        yield from self.execute(cursor, statement, values)
+        for row in self.execute(cursor, statement, values):  # noqa: UP028 - whoever leaves early has closed it already
+            yield row
 
     def version(self, cursor: Any) -> int:
         tables = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()}
@@ -213,6 +241,53 @@ class SqliteStore(Store):
     def close(self) -> None:
         self.pool.close()
         self.mark.close()
+
+
+class _Transaction:
+    """The one writer's, committed at the end; a class of its own because it is entered for every command."""
+
+    __slots__ = ("_before", "_connection", "_store")
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> _Connection:
+        store = self._store
+        with _Said(store.path):
+            connection: _Connection = store.pool.next()
+            try:
+                store.boundary("BEGIN")
+                connection.execute(_BEGIN)
+            except BaseException:
+                connection.close()
+                raise
+        connection.lent, connection.known, connection.last = connection.known, None, 0
+        self._connection, self._before = connection, connection.total_changes
+        return connection
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        store, connection = self._store, self._connection
+        with _Said(store.path):
+            try:
+                if problem is not None:
+                    raise problem
+                self._commit()
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                connection.close()
+                raise
+        store.pool.give_back(connection)
+
+    def _commit(self) -> None:
+        store, connection = self._store, self._connection
+        changed = connection.total_changes != self._before
+        last = connection.last or (connection.execute(_LAST).fetchone()[0] if changed else 0)
+        store.boundary("COMMIT")
+        connection.execute("COMMIT")
+        if changed:
+            store.mark.write(last)
+        store.boundary("done")
 
 
 class _Said:

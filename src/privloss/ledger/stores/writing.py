@@ -16,6 +16,7 @@ SET_BALANCE = (
     "UPDATE balance SET cap = ?, committed = ?, reserved = ?, total_units = ?, cap_units = ? "
     "WHERE dataset = ? AND owner = ? AND component = ?"
 )
+SET_RESERVED = "UPDATE balance SET reserved = ?, total_units = ? WHERE dataset = ? AND owner = ? AND component = ?"
 SET_END = "UPDATE dataset SET seq = ?, head = ? WHERE name = ?"
 _LEASE = "WHERE dataset = ? AND lease = ? AND key = ?"
 INSERT_ANALYSIS = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"

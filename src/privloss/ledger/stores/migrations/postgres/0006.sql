@@ -1,0 +1,1 @@
+-- Version 6: as version 5; only tables of SQLite have changed.

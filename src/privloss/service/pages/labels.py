@@ -1,0 +1,91 @@
+"""What mechanisms, samplers and their parameters are called on pages. A name that is missing here is shown as plan
+files have it, so a mechanism from outside can be used all the same."""
+
+from __future__ import annotations
+
+_NOISE, _CHOOSE, _LOCAL, _TRAIN, _KNOWN = GROUPS = (
+    "Noise on a number or vector",
+    "Choosing one of several",
+    "Noise at the source",
+    "Training and streams",
+    "A promise made elsewhere",
+)
+
+# in plan files -> (on pages, group), in the order in which they are offered
+MECHANISMS: dict[str, tuple[str, str]] = {
+    "gaussian": ("Gaussian noise", _NOISE),
+    "laplace": ("Laplace noise", _NOISE),
+    "discrete-gaussian": ("Discrete Gaussian noise", _NOISE),
+    "discrete-laplace": ("Discrete Laplace (geometric) noise", _NOISE),
+    "truncated-gaussian": ("Truncated Gaussian noise", _NOISE),
+    "truncated-laplace": ("Truncated Laplace noise", _NOISE),
+    "gaussian-mixture": ("Gaussian noise, several records of one user", _NOISE),
+    "smooth-sensitivity": ("Noise by smooth sensitivity", _NOISE),
+    "stability-histogram": ("Stability histogram", _NOISE),
+    "exponential": ("Exponential mechanism", _CHOOSE),
+    "noisy-max": ("Report noisy max", _CHOOSE),
+    "permute-and-flip": ("Permute and flip", _CHOOSE),
+    "top-k": ("Top k", _CHOOSE),
+    "quantile": ("Quantile", _CHOOSE),
+    "above-threshold": ("Above threshold (sparse vector)", _CHOOSE),
+    "noisy-threshold": ("Noisy threshold", _CHOOSE),
+    "gnmax": ("Gaussian noisy max (PATE)", _CHOOSE),
+    "distance-test": ("Distance test (propose, test, release)", _CHOOSE),
+    "select-best": ("Best of several runs", _CHOOSE),
+    "randomized-response": ("Randomized response", _LOCAL),
+    "unary-encoding": ("Unary encoding", _LOCAL),
+    "tree-aggregation": ("Tree aggregation", _TRAIN),
+    "matrix-mechanism": ("Matrix mechanism (DP-FTRL)", _TRAIN),
+    "together": ("Several releases on one sample", _TRAIN),
+    "pure-dp": ("Pure DP: epsilon", _KNOWN),
+    "approx-dp": ("Approximate DP: epsilon and delta", _KNOWN),
+    "zcdp": ("Zero-concentrated DP: rho", _KNOWN),
+    "truncated-cdp": ("Truncated concentrated DP", _KNOWN),
+    "rdp": ("Renyi DP: a curve", _KNOWN),
+    "gdp": ("Gaussian DP: mu", _KNOWN),
+    "trade-off": ("A trade-off curve", _KNOWN),
+    "privacy-profile": ("A privacy profile", _KNOWN),
+    "custom": ("Any two tables of probabilities", _KNOWN),
+    "tabulated": ("Tabulated bounds of a pair", _KNOWN),
+}
+
+SAMPLERS: dict[str, str] = {
+    "poisson": "Poisson: each with a probability",
+    "fixed-size": "Fixed size, without replacement",
+    "with-replacement": "With replacement",
+    "truncated-poisson": "Poisson, cut to a largest batch",
+    "shuffle": "Shuffle: one pass, in random order",
+    "allocation": "Balls in bins: some steps of a pass",
+    "poisson-group": "Poisson, for a group of people",
+}
+
+LABELS: dict[str, str] = {
+    "noise_multiplier": "Noise / clip norm",
+    "sigma": "Standard deviation of the noise",
+    "scale": "Scale of the noise",
+    "rate": "Sampling rate",
+    "mu": "Mu",
+    "rho": "Rho",
+    "epsilon": "Epsilon",
+    "delta": "Delta",
+    "k": "How many (k)",
+    "quantile.q": "Which quantile, 0 to 1",
+    "n": "Records in the data",
+    "m": "Records in a batch",
+    "most": "Largest batch that is kept",
+    "people": "People in the group",
+    "p": "P (a probability)",
+    "q": "Q (a probability)",
+    "custom.p": "Probabilities under P",
+    "custom.q": "Probabilities under Q",
+    "randomized-response.p": "Probability to answer at random",
+    "shuffle.steps": "Steps in one pass",
+    "allocation.steps": "Steps in one pass",
+    "allocation.k": "Steps of each record",
+    "select-best.base": "What is run (steps of a plan file)",
+    "select-best.mean": "Runs, on average",
+    "select-best.trials": "Runs",
+    "together.releases": "Releases (steps of a plan file)",
+    "fpr": "False alarms",
+    "fnr": "Misses",
+}
