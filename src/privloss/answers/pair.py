@@ -109,13 +109,22 @@ def _on_lines(
         with limited(_tried(loss)):
             solved = epsilon_bounds(loss, level, tolerance, reach)
     except TooExpensive:
-        return quick or closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
+        return _without_lines(quick or closed, loss, level, tolerance), None
     if solved.line is None and solved.classes is None and not solved.apart:
         return exactly(0.0, PINSKER), None
     answer = _read_off(solved)
     if quick is not None:
         answer = _intersection(answer, quick)
     return _sharpened(answer, closed, loss, level, tolerance), solved
+
+
+def _without_lines(known: Bound | None, loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    if known is not None and known.relative_width <= _SEEN:
+        return known
+    between = _bracketed(loss, level, tolerance)
+    if known is not None and between is not None:
+        return _intersection(known, between)
+    return between or known or _last_resort(loss, level, tolerance)
 
 
 def _tried(loss: ComposedLoss) -> float:
@@ -131,11 +140,13 @@ def _sharpened(
     """What was read off a line, cut with what else is known, where it is wide."""
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
-        return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes)
+        answer = Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes)
     if answer.relative_width > (_POOR if loss.rare is not None else _SEEN):
         between = _bracketed(loss, level, tolerance)
         if between is not None:
             return _intersection(answer, between)
+    if closed is not None:
+        return answer
     answer = _with_wider_blurs(answer, loss, level, tolerance)
     if answer.relative_width > _POOR:
         return _intersection(answer, _last_resort(loss, level, tolerance))
