@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 import pytest
 
 import privloss as pl
 from privloss.answers import exact
-from privloss.answers.curves import Glance
+from privloss.answers.curves import _REACH, Glance, _next
 from privloss.answers.pair import directions, exact_epsilon
+from privloss.losses.composed import ComposedLoss
 from privloss.mechanisms.worst_neighbours import worst_neighbours
+from privloss.numerics.contour.largest import draw
 from privloss.numerics.contour.many import Mirrored, Silent, epsilons
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.floats import Real
@@ -110,7 +113,7 @@ def test_few_hits_at_epsilons_far_below_usual_losses(sigma: float, rate: float, 
 def test_a_curve_of_few_hits_draws_a_handful_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[float] = []
     monkeypatch.setattr(
-        exact, "delta_bounds", lambda loss, eps, width: drawn.append(eps) or delta_bounds(loss, eps, width)
+        exact, "delta_bounds", lambda loss, eps, *how: drawn.append(eps) or delta_bounds(loss, eps, *how)
     )
     plan = pl.Gaussian(0.7).poisson(2.2e-6) * 321
     curve = plan.tradeoff(np.linspace(0.005, 0.995, 100).tolist())
@@ -120,6 +123,58 @@ def test_a_curve_of_few_hits_draws_a_handful_of_lines(monkeypatch: pytest.Monkey
     assert alone.upper - alone.lower <= 1e-13
     assert curve[50].upper <= alone.upper + 1e-10  # at 0.505
     assert curve[49].lower >= alone.lower - 1e-10  # at 0.495
+
+
+def test_few_hits_need_a_handful_of_lines_for_a_hundred_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[float] = []
+    monkeypatch.setattr(
+        exact, "delta_bounds", lambda loss, eps, *how: drawn.append(eps) or delta_bounds(loss, eps, *how)
+    )
+    plan = pl.Gaussian(0.62).poisson(1.4e-6) * 150_000
+    places = np.linspace(0.004, 0.19, 100).tolist()
+    found = plan.delta(places)
+    assert 0 < len(drawn) < 10
+    assert max(b.relative_width for b in found) < 2e-9
+    for k in (0, 9, 55, 99):
+        alone = plan.delta(places[k])
+        assert found[k].lower <= alone.upper
+        assert alone.lower <= found[k].upper
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta"),
+    [(PLANS[2], 1e-7), (pl.Gaussian(0.82).poisson(1.7e-4) * 14, 1e-9), (pl.Gaussian(0.53).poisson(2e-5) * 77, 1e-8)],
+)
+def test_lines_drawn_to_be_read_far_away_are(plan: pl.Plan, delta: float) -> None:
+    loss = worst_neighbours(plan).loss
+    rare, eps = loss.rare, plan.epsilon(delta).upper
+    assert rare is not None
+    places = eps * np.array([1 / 1.6, 1.0, 1.6])
+    near, far = (draw(rare, eps, math.log(delta), 1e-10, reach).log_bounds(places) for reach in (1.0, 1.6))
+    assert np.all(far[1] - far[0] < 1e-9)
+    assert np.max(near[1] - near[0]) > 1e-7  # which is why
+    for place, low, high in zip(places, *far, strict=True):
+        alone = delta_bounds(loss, float(place), 1e-10).logs
+        assert low <= alone[1]
+        assert alone[0] <= high
+
+
+def test_lines_that_cannot_be_read_so_far_away_are_drawn_for_one_place() -> None:
+    loss = worst_neighbours(pl.Gaussian(0.5212).poisson(9.0721525e-4) * 50).loss
+    assert loss.rare is not None
+    alone, far = (draw(loss.rare, 4.5036, -19.65, 1e-10, reach) for reach in (1.0, 1.9))
+    assert far.log_bounds(np.array([4.5036])) == alone.log_bounds(np.array([4.5036]))
+
+
+def test_the_next_question_is_beside_what_is_known() -> None:
+    places = np.log(np.geomspace(1e-3, 1.0, 61))
+    assert _next(places, [True] * 61) == (30, _REACH)
+    where, reach = _next(places, [k > 20 for k in range(61)])  # beside the lower end
+    assert 22 < where < 28
+    assert 1.3 < reach < _REACH**1.3
+    assert _next(places, [k < 40 for k in range(61)])[0] in range(32, 38)  # and beside the upper
+    assert _next(places, [k == 7 for k in range(61)]) == (7, 1.0)
+    assert _next(places, [k in (3, 4, 50, 51, 52) for k in range(61)])[0] == 51  # the wider row
 
 
 UNEVEN = ([0.6123, 0.1007, 0.287], [0.2987, 0.5011, 0.2002])
@@ -154,6 +209,56 @@ def test_a_glance_says_only_what_is_true(plan: pl.Plan) -> None:
             if e < loss.largest:
                 assert delta_bounds(loss, float(e), 1e-9).logs[0] <= level
     assert often > 5
+
+
+class Cut:
+    """No loss above 1, but for what was left out."""
+
+    largest, log_lost = 1.0, -5.0
+
+    def log_mgf_upper(self, c: Real) -> Real:
+        return 0.1 * c
+
+
+def test_a_glance_beyond_all_losses_and_at_zero() -> None:
+    glance = Glance(cast(ComposedLoss, Cut()), 0.5)
+    upper = glance.log_bounds(np.array([0.0, 0.9, 1.0, 50.0]))[1]
+    assert upper[0] == 0
+    assert -5 < upper[1] < 0
+    assert upper[2:].tolist() == [-5, -5]
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_glance_at_what_is_left_counts_what_is_not(plan: pl.Plan) -> None:
+    loss = worst_neighbours(plan).loss
+    eps = plan.epsilon(1e-6).upper
+    cut = loss.rid_of(math.log(1e-4))
+    assert cut.log_lost > math.log(1e-6)
+    places = eps * np.geomspace(0.5, 20, 9)
+    for place, top in zip(places, Glance(cut, eps).log_bounds(places)[1], strict=True):
+        assert delta_bounds(loss, float(place), 1e-9).logs[0] <= top
+    assert Glance(cut, eps).log_bounds(places)[1][-1] == pytest.approx(cut.log_lost, abs=0.1)
+
+
+@pytest.mark.parametrize("plan", [*PLANS, pl.Custom(*UNEVEN) * 200])
+def test_where_small_deltas_need_not_be_known(plan: pl.Plan) -> None:
+    """As narrow as they have to be, and around the truth, in both directions and from the largest loss on."""
+    enough = 1e-9
+    curve = exact.DeltaCurve(worst_neighbours(plan), enough=enough)
+    eps = [0.0, *(plan.epsilon(d).upper for d in (0.1 * plan.delta(0.0).upper, 30 * enough, enough, 0.01 * enough))]
+    for place, found in zip(eps, curve.read(eps), strict=True):
+        alone = plan.delta(place)
+        for one in (found, exact.DeltaCurve(curve.worst, enough=enough)._ask(place, 1.0)[0]):
+            assert one.lower <= alone.upper
+            assert alone.lower <= one.upper <= alone.upper + 1.1 * enough
+
+
+def test_nothing_is_left_beyond_the_largest_loss() -> None:
+    curve = exact.DeltaCurve(worst_neighbours(pl.Custom(*UNEVEN) * 200), enough=1e-30)
+    assert curve.shared
+    end = max(direction.largest for direction in curve.directions)
+    assert curve._ask(end, 1.0)[0].upper == 0
+    assert curve._ask(0.99 * end, 1.0)[0].upper <= 1e-30
 
 
 def test_order_and_repetition_do_not_matter() -> None:

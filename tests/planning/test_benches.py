@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from bench import calibration, grid, ordinary, sweep
+from bench import calibration, curves, grid, ordinary, sweep
 
 import privloss as pl
 
@@ -89,3 +89,13 @@ def test_draws_stay_in_their_ranges() -> None:
         ):
             assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
     assert isinstance(drawn.answer(), pl.Bound)
+
+
+def test_curves_are_timed_against_one_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    found = curves.measure(replace(SETTING, rate=0.001))
+    assert found is not None
+    assert set(found.ratios) == set(curves.GOALS)
+    assert curves.measure(replace(SETTING, sigma=0.2, rate=0.5)) is None  # epsilon is far above 50
+    slow = curves.Ratios(SETTING, 1.0, dict.fromkeys(curves.GOALS, 1e6))
+    curves.report([found, slow])
+    assert capsys.readouterr().out.count("largest 1000000.0") == 3

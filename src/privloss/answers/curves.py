@@ -1,6 +1,7 @@
 """epsilon at many deltas, delta at many epsilons: neighbours share their lines.
 
-The middle one of the open questions is answered by itself; what its lines answer well enough besides, they answer.
+One of the open questions is answered by itself; what its lines answer well enough besides, they answer. Lines reach
+far where they are drawn for that, so the next one is asked at such a distance from what is known.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from privloss.numerics.floats import Real, raised
 METHOD, SHARED = "exact privacy loss (contour)", "read on a shared line"
 _GOOD = 1e-9  # relative width that is good enough to be shared, at least
 _WIDER, _WIDEST = 3.0, 3e-7  # times the width where a line was drawn that are good enough, up to a limit
-_FEW = 3  # questions that are not worth sharing
+_REACH = 1.7  # how far in eps, as a factor, lines are meant to be read
+_OVERLAP = 1.25  # and how much farther they are drawn for, in log eps
+_SLOPE = 0.1  # of log eps over log delta, before it is known
+FEW = 3  # questions that are not worth sharing
 _IDLE = 2  # lines in a row that answered one question each
 
 Drawn = tuple[Readable, float]  # what was drawn, and the eps that it was drawn for
@@ -42,43 +46,50 @@ class Glance:
     by moments, kappa(c) e^(K(c) - c eps) <= delta at one of a few c (Prop. cdp2adp)."""
 
     def __init__(self, loss: ComposedLoss, eps: float) -> None:
-        self.largest, self.c = loss.largest, np.geomspace(2.0, 500.0, 12) / eps
+        self.largest, self.log_lost, self.c = loss.largest, loss.log_lost, np.geomspace(2.0, 500.0, 12) / eps
         try:
             self.log_mgf = loss.log_mgf_upper(self.c)
         except TooExpensive:
             self.log_mgf = np.full_like(self.c, math.inf)
 
-    def at_most(self, eps: Real, log_delta: Real) -> NDArray[np.bool_]:
-        """Whether delta(eps) <= delta is shown, at many places; arrays of one length."""
+    def log_bounds(self, eps: Real) -> tuple[Real, Real]:
+        """Nothing from below; from above by moments where eps > 0."""
         rest, at = (self.log_mgf + log_kappa(self.c))[:, None], self.c[:, None] * eps
         with np.errstate(invalid="ignore"):
-            bound = raised(rest - at, 16, np.abs(rest) + at + 1).min(axis=0)
-        return np.asarray((eps >= self.largest) | ((eps > 0) & (bound <= log_delta)))
+            upper = raised(rest - at, 16, np.abs(rest) + at + 1).min(axis=0)
+        if self.log_lost > -math.inf:
+            upper = raised(np.logaddexp(upper, self.log_lost), 8, 1 + np.abs(upper))
+        upper = np.where(eps >= self.largest, self.log_lost, np.where(eps > 0, np.minimum(upper, 0.0), 0.0))
+        return np.full(len(eps), -math.inf), upper
+
+    def at_most(self, eps: Real, log_delta: Real) -> NDArray[np.bool_]:
+        """Whether delta(eps) <= delta is shown, at many places; arrays of one length."""
+        return np.asarray(self.log_bounds(eps)[1] <= log_delta)
 
 
 def many_epsilons(
     deltas: Sequence[float],
     tolerance: float,
-    ask: Callable[[float], tuple[Bound, list[Drawn | Glance | None]]],
+    ask: Callable[[float, float], tuple[Bound, list[Drawn | Glance | None]]],
     levels: Callable[[int, float], tuple[float, float] | None],
     one: Callable[[float], Bound],
 ) -> list[Bound]:
-    """`ask` answers one delta and says what was drawn in each direction; `levels` gives the logs of the interval of
-    delta less its mass at infinity, in a direction. Once lines have answered nothing but what they were drawn for, what
-    is left is asked one by one."""
+    """`ask` answers one delta and says what was drawn, for such a reach, in each direction; `levels` gives the logs of
+    the interval of delta less its mass at infinity, in a direction. Once lines have answered nothing but what they were
+    drawn for, what is left is asked one by one."""
     found: dict[int, Bound] = {}
-    order = sorted(range(len(deltas)), key=lambda i: deltas[i])
+    order = sorted(range(len(deltas)), key=lambda i: -deltas[i])
     idle = 0
     while len(found) < len(deltas):
-        still = [i for i in order if i not in found]
-        middle = still[len(still) // 2]
+        where, reach = _next(_about(order, deltas, found), [i not in found for i in order])
+        asked = order[where]
         if idle >= _IDLE:
-            found[middle] = one(deltas[middle])
+            found[asked] = one(deltas[asked])
             continue
-        answer, lines = ask(deltas[middle])
-        found[middle] = answer
-        others = [i for i in still if i != middle]
-        if len(others) < _FEW or any(line is None for line in lines):
+        answer, lines = ask(deltas[asked], reach)
+        found[asked] = answer
+        others = [i for i in order if i not in found]
+        if len(others) < FEW or any(line is None for line in lines):
             continue
         idle += 1
         fair = _fair(answer, tolerance)
@@ -86,6 +97,32 @@ def many_epsilons(
             if 0 < low <= high <= low * (1 + fair):
                 found[i], idle = Bound(low, high, answer.method, (*answer.notes, SHARED)), 0
     return [found[i] for i in range(len(deltas))]
+
+
+def _about(order: list[int], deltas: Sequence[float], found: dict[int, Bound]) -> Real:
+    """About the log of each epsilon, straight in the log of delta between what is found, and beyond."""
+    logs = -np.log(np.maximum([deltas[i] for i in order], 1e-320))
+    known = [n for n, i in enumerate(order) if i in found and 0 < found[i].upper < math.inf]
+    if not known:
+        return _SLOPE * logs
+    x, y = logs[known], np.log([found[order[n]].upper for n in known])
+    rises = [_SLOPE, _SLOPE] if len(known) == 1 else [(y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in (0, -2)]
+    below, above = np.minimum(logs - x[0], 0.0), np.maximum(logs - x[-1], 0.0)
+    return np.asarray(np.interp(logs, x, y) + rises[0] * below + rises[1] * above)
+
+
+def _next(places: Real, is_open: Sequence[bool]) -> tuple[int, float]:
+    """Which question to ask, and how far its lines should reach, of the widest row of open ones: beside what is known,
+    so far from it that lines meet; the middle one if nothing is. `places` are logs of eps, about, and rise."""
+    edges = np.flatnonzero(np.diff([0, *map(int, is_open), 0]))
+    rows = [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    first, last = max(rows, key=lambda row: (places[row[1]] - places[row[0]], row[1] - row[0]))
+    span = max(float(places[last] - places[first]), 0.0)
+    half = 0.5 * span / max(math.ceil(0.5 * span / math.log(_REACH)), 1)
+    if last - first + 1 == len(places):
+        return len(places) // 2, math.exp(half) if span < 2 * math.log(_REACH) else _REACH
+    target = places[first] + half if first else places[last] - half  # a row that is not all has a known neighbour
+    return first + int(np.argmin(np.abs(places[first : last + 1] - target))), math.exp(_OVERLAP * half)
 
 
 def _all(
@@ -114,7 +151,7 @@ def _fair(answer: Bound, tolerance: float) -> float:
 def many_deltas(
     eps: Sequence[float],
     tolerance: float,
-    ask: Callable[[float], tuple[Bound, list[Readable | None]]],
+    ask: Callable[[float, float], tuple[Bound, list[Readable | None]]],
     whole: Callable[[int, tuple[float, float]], tuple[float, float]],
     known: list[list[Readable]],
     enough: float = 0.0,
@@ -138,16 +175,18 @@ def many_deltas(
 
     for lines in known:
         read(lines, max(_GOOD, tolerance))
+    places = np.log(np.maximum([eps[i] for i in order], 1e-300))
     while len(found) < len(eps):
-        still = [i for i in order if i not in found]
-        middle = still[len(still) // 2]
-        found[middle], drawn_now = ask(eps[middle])
-        if found[middle].upper <= enough:  # delta falls with eps
-            found |= {i: Bound(0.0, found[middle].upper, METHOD, (SHARED,)) for i in still if eps[i] > eps[middle]}
+        where, reach = _next(places, [i not in found for i in order])
+        asked = order[where]
+        found[asked], drawn_now = ask(eps[asked], reach)
+        if found[asked].upper <= enough:  # delta falls with eps
+            rest = Bound(0.0, found[asked].upper, METHOD, (SHARED,))
+            found |= {i: rest for i in order[where + 1 :] if i not in found}
         lines = [line for line in drawn_now if line is not None]
         if len(lines) == len(drawn_now):
             known.append(lines)
-            read(lines, _fair(found[middle], tolerance))
+            read(lines, _fair(found[asked], tolerance))
     return [found[i] for i in range(len(eps))]
 
 

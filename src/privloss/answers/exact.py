@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from privloss.answers import moments
-from privloss.answers.curves import Drawn, Glance, drawn, many_deltas, many_epsilons
+from privloss.answers.curves import FEW, Drawn, Glance, drawn, many_deltas, many_epsilons
 from privloss.answers.pair import (
     CONTOUR,
     SPLIT,
@@ -51,7 +51,8 @@ _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
 ADAPTIVE = "recursion over adaptive choices of bounded range (Dong, Durfee, Rogers 2020)"
 _NEAR = 1e-4  # and from which on another bound is worth its time
 _POOR = 1e-3  # relative gap of theory from which on digits are of no use
-_ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one
+_ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one, or of a delta near what is enough
+_SHARE = 0.25  # of what is enough that the width of one delta may be
 
 
 def epsilon(
@@ -155,12 +156,12 @@ def _epsilons(
     worst: WorstNeighbours, deltas: list[float], tolerance: float, work: float, one: Callable[[float], Bound]
 ) -> list[Bound]:
     """The same at many deltas, on shared lines where the pair is the worst one and its losses are not on a lattice."""
-    if not _may_share(worst):
+    if len(deltas) <= FEW or not _may_share(worst):
         return [one(d) for d in deltas]
     both = list(directions(worst.loss))
     glances: dict[int, Glance] = {}
 
-    def ask(delta: float) -> tuple[Bound, list[Drawn | Glance | None]]:
+    def ask(delta: float, reach: float) -> tuple[Bound, list[Drawn | Glance | None]]:
         levels = [finite_level(direction, delta) for direction in both]
         if delta in (0, 1) or any(level is None or math.isinf(level[0]) for level in levels):
             return one(delta), [None]
@@ -173,7 +174,7 @@ def _epsilons(
                     if glance.at_most(np.array([answers[0].lower]), np.array([level[0]]))[0]:
                         lines.append(glance)
                         continue
-                answer, solved = one_direction(direction, level, tolerance)
+                answer, solved = one_direction(direction, level, tolerance, reach)
                 answers.append(answer)
                 lines.append(drawn(solved, answer.upper))
             reached = spent()
@@ -258,23 +259,45 @@ class DeltaCurve:
         self.end = min([self.end, *small])
         return [answers.get(eps, rest) for eps in values]
 
-    def _ask(self, eps: float) -> tuple[Bound, list[Readable | None]]:
-        bounds: list[Bound] = []
+    def _glance(self, direction: ComposedLoss, eps: float) -> tuple[Glance, float]:
+        """Moments in one direction, and delta(eps) is at most so much by them. Where small deltas need not be known,
+        moments of all but a share of what is enough."""
+        some = direction if self.enough == 0 else direction.rid_of(math.log(_SHARE * self.enough))
+        glance = Glance(some, eps)
+        top = float(glance.log_bounds(np.array([eps]))[1][0])
+        return glance, with_infinite(direction, (-math.inf, top))[1]
+
+    def _ask(self, eps: float, reach: float) -> tuple[Bound, list[Readable | None]]:
         lines: list[Readable | None] = []
-        found: DeltaRead | None = None
+        bounds: list[Bound] = []
         if self.shared and 0 <= eps < math.inf:
             with contextlib.suppress(TooExpensive), limited(self.work):
-                for direction in self.directions:
-                    if bounds and mirrored_upper(direction, found, eps) <= bounds[0].lower:
-                        lines.append(mirrored(direction, found))
-                        continue
-                    found = delta_bounds(direction, eps, self.tolerance)
-                    bounds.append(
-                        Bound(*with_infinite(direction, found.logs), CONTOUR if found.classes is None else SPLIT)
-                    )
-                    lines.append(Silent(direction.largest) if eps >= direction.largest else found.readable)
-                    if found.mu > 0:
-                        break
+                bounds, lines = self._read_at(eps, reach)
         if len(lines) < len(self.directions):
             return self.one(eps), [None]
         return _warn_if_wide(largest(bounds), self.tolerance), lines
+
+    def _read_at(self, eps: float, reach: float) -> tuple[list[Bound], list[Readable | None]]:
+        """delta(eps) in each direction that matters there, and what all of them can be read from elsewhere."""
+        bounds: list[Bound] = []
+        lines: list[Readable | None] = []
+        found: DeltaRead | None = None
+        for direction in self.directions:
+            other, top = max((b.lower for b in bounds), default=0.0), 1.0
+            if eps > 0 and max(other, self.enough) > 0:
+                glance, top = self._glance(direction, eps)
+                if top <= max(other, self.enough):
+                    bounds += [Bound(0.0, top, CONTOUR)] if top > other or not bounds else []
+                    lines.append(glance)
+                    continue
+            if bounds and mirrored_upper(direction, found, eps) <= bounds[0].lower:
+                lines.append(mirrored(direction, found))
+                continue
+            # a width below a share of what is enough is enough
+            tolerance = max(self.tolerance, min(_SHARE * self.enough / top, _ROUGHLY))
+            found = delta_bounds(direction, eps, tolerance, reach)
+            bounds.append(Bound(*with_infinite(direction, found.logs), CONTOUR if found.classes is None else SPLIT))
+            lines.append(Silent(direction.largest) if eps >= direction.largest else found.readable)
+            if found.mu > 0:
+                break
+        return bounds, lines

@@ -71,13 +71,20 @@ def exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
                 continue
         except TooExpensive:
             pass
+        ends = direction.closed_epsilon(level)
+        if ends is not None:
+            answers.append(Bound(*ends, CLOSED))
+            continue
         answer, solved = one_direction(direction, level, tolerance)
         answers.append(answer)
     return largest(answers)
 
 
-def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> tuple[Bound, Solved | None]:
-    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf."""
+def one_direction(
+    loss: ComposedLoss, level: tuple[float, float], tolerance: float, reach: float = 1.0
+) -> tuple[Bound, Solved | None]:
+    """epsilon in one direction, at least 0, from the logs of bounds on delta - delta_inf; what was drawn for it may
+    also be read from epsilon/reach to epsilon*reach."""
     if math.isinf(level[0]):
         return _at_the_mass_of_infinite_loss(loss, level, tolerance), None
     quick = _roughly(loss, level, tolerance) if tolerance >= _COARSE else epsilon_on_grid(loss, level, tolerance)
@@ -86,16 +93,21 @@ def one_direction(loss: ComposedLoss, level: tuple[float, float], tolerance: flo
     closed = _closed_epsilon(loss, level) if _in_closed_form(loss, level) else None
     if closed is not None and (closed.relative_width < _GOOD or closed.upper < _NOTHING):
         return closed, None
-    return _on_lines(loss, level, tolerance, quick, closed)
+    return _on_lines(loss, level, tolerance, reach, quick, closed)
 
 
 def _on_lines(
-    loss: ComposedLoss, level: tuple[float, float], tolerance: float, quick: Bound | None, closed: Bound | None
+    loss: ComposedLoss,
+    level: tuple[float, float],
+    tolerance: float,
+    reach: float,
+    quick: Bound | None,
+    closed: Bound | None,
 ) -> tuple[Bound, Solved | None]:
     """On a line or several, cut with what is known already but was not good enough."""
     try:
         with limited(_tried(loss)):
-            solved = epsilon_bounds(loss, level, tolerance)
+            solved = epsilon_bounds(loss, level, tolerance, reach)
     except TooExpensive:
         return quick or closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
     if solved.line is None and solved.classes is None and not solved.apart:

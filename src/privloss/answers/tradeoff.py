@@ -23,6 +23,7 @@ three neighbours, and at the vertex that rules the upper end.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -115,10 +116,10 @@ class _Profile:
         new: list[float] = []
         for wish, distance in sorted(wishes):
             eps = min(max(wish, 0.0), _FARTHEST)
-            others = np.array([*known, *new])
-            if not len(others) or np.min(np.abs(others - eps)) > max(distance, _CLOSEST * (1e-3 + eps)):
+            at = bisect.bisect_left(known, eps)
+            others = [*known[max(at - 1, 0) : at + 1], *new[-1:]]  # both rise, and so do the wishes
+            if all(abs(other - eps) > max(distance, _CLOSEST * (1e-3 + eps)) for other in others):
                 new.append(eps)
-        new.sort()
         if new:
             self.seen |= {eps: (d.lower, d.upper) for eps, d in zip(new, self.curve.read(new), strict=True)}
 

@@ -182,6 +182,10 @@ class PrivacyLoss(ABC):
         """A closed form drawn for the eps that belongs to delta, where it is quicker than any other eps."""
         return None
 
+    def closed_epsilon(self, level: tuple[float, float]) -> tuple[float, float] | None:
+        """An interval for the eps at which delta - delta_inf has its log in `level`, where a formula has all digits."""
+        return None
+
     @property
     def delta_inf_bounds(self) -> tuple[float, float]:
         """An interval for delta_inf; a point where it is known exactly."""

@@ -202,6 +202,9 @@ class ComposedLoss(PrivacyLoss):
     def closed_reading(self, log_delta: float) -> Reading | None:
         return self.parts[0].closed_reading(log_delta) if len(self.parts) == 1 else None
 
+    def closed_epsilon(self, level: tuple[float, float]) -> tuple[float, float] | None:
+        return self.parts[0].closed_epsilon(level) if len(self.parts) == 1 else None
+
     def mean_bounds(self) -> tuple[float, float]:
         each = [p.mean_bounds() for p in self.parts]
         low, high = sum(m[0] for m in each), sum(m[1] for m in each)

@@ -18,6 +18,7 @@ from privloss.numerics.floats import UNIT
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_HALF_PI = math.sqrt(0.5 * math.pi)
 _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
+_STEPS, _FINEST, _NOISE = 30, 1e-14, 1e-13  # of a search
 
 
 def log_hockey_stick(eps: float, mu: float) -> tuple[float, float, float]:
@@ -43,6 +44,29 @@ def log_hockey_stick(eps: float, mu: float) -> tuple[float, float, float]:
     if not relative < 0.5:
         return -math.inf, 0.0, math.inf
     return log_value - 2 * relative, min(log_value + 2 * relative, 0.0), relative
+
+
+def normal_epsilon(log_delta: float, mu: float) -> float:
+    """About where delta(eps) is e^log_delta, by secants on its logarithm: for searching, no bound. 0 where that is not
+    above 0, or not found."""
+    here = _log_about(0.0, mu) - log_delta
+    if not here > 0:
+        return 0.0
+    eps, new = 0.0, mu * (0.5 * mu + math.sqrt(max(-2 * log_delta, 1.0)))  # beyond it: Phi(-a) is less than delta
+    for _ in range(_STEPS):
+        there = _log_about(new, mu) - log_delta
+        if there in (here, -math.inf):
+            return new if there == here and abs(there) < _NOISE * abs(log_delta) else 0.0
+        step = (new - eps) * there / (here - there)
+        eps, here, new = new, there, max(new + step, 0.0)
+        if abs(step) <= _FINEST * new:
+            return new
+    return 0.0
+
+
+def _log_about(eps: float, mu: float) -> float:
+    low, high, _ = log_hockey_stick(eps, mu)
+    return 0.5 * (low + high)
 
 
 def _gap(a: float, b: float, mu: float, shift: float) -> tuple[float, float]:

@@ -1,11 +1,14 @@
-"""People of every role at a service on SQLite."""
+"""People of every role at a service on SQLite. Where there is no browser, the tests that need one are not collected."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.service.inside import Service
+from tests.service.pages.browser.found import chromium
 from tests.service.pages.person import Person
+
+collect_ignore = [] if chromium() else ["browser"]
 
 
 @pytest.fixture

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import io
 import json
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -64,6 +68,7 @@ def test_a_script_gets_the_parts_one_by_one(visitor: Person) -> None:
 def test_steps_are_added_copied_and_removed(visitor: Person) -> None:
     two = part(visitor, "steps", {**SGD, "do": "add"})
     assert "Step 2" in two
+    assert '<option value="none">' in two
     assert "Step 3" not in two
     copied = part(visitor, "steps", {**SGD, "do": "copy-0"})
     assert copied.count('value="10000"') == 2
@@ -300,3 +305,56 @@ def test_only_the_form_is_read(sqlite: Service) -> None:
         "POST", "/ui/calculator?part=answer&delta=0.5", data={**SGD, "part": "answer"}, headers=OWN
     )
     assert "5.806936" in found.text
+
+
+SLOW = {**SGD, "s0.mechanism": "laplace:0", "s0.m.scale": "5"}  # its bounds' prices in noise take ten seconds
+
+
+def test_prices_that_take_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_PRICES", 0.05)
+    body = (pl.Laplace(5.0).poisson(0.01) * 50).as_plan().to_dict()
+    found = jobs.compared(body, 1e-6)
+    assert not found["priced"]
+    assert found["bounds"][-1]["bound"] == "exact"
+
+
+def test_when_there_is_no_time_left_the_page_says_so_and_stands(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serving(f"{tmp_path}/own.db", price_cpu=0.001)
+    visitor = Person(service)
+    part(visitor, "answer", {**GAUSSIAN, "s0.m.noise_multiplier": "21"})
+    found = visitor.post("/ui/calculator", {**GAUSSIAN, "s0.m.noise_multiplier": "22"})
+    assert found.status_code == 429
+    assert "too much pricing" in found.text
+    assert 'name="s0.m.noise_multiplier" value="22"' in found.text
+    again = visitor.post("/ui/calculator", {**GAUSSIAN, "s0.m.noise_multiplier": "22", "part": "answer"})
+    assert (again.status_code, int(again.headers["retry-after"]) > 0) == (429, True)
+
+
+def test_a_browser_that_goes_away_gives_its_worker_back(sqlite: Service) -> None:
+    """It is not answered, and what was used is owed."""
+    app, asked = sqlite.app, urlencode({**SLOW, "part": "theorems"}).encode()
+    messages = [{"type": "http.request", "body": asked}, {"type": "http.disconnect"}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [
+        (b"host", b"localhost"), (b"sec-fetch-site", b"same-origin"),
+        (b"content-type", b"application/x-www-form-urlencoded"), (b"content-length", str(len(asked)).encode()),
+    ]  # fmt: skip
+    path = "/ui/calculator"
+    scope = {
+        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": headers, "client": ("127.0.0.9", 1), "root_path": "", "scheme": "http",
+    }  # fmt: skip
+    asyncio.run_coroutine_threadsafe(app(scope, receive, send), sqlite.http.loop).result()
+    assert sent[0]["status"] == 400
+    assert not sqlite.services.workers._running
+    assert sqlite.services.pricing.wait("at 127.0.0.9") == 0
+    assert sqlite.services.pricing._left["at 127.0.0.9"][0] < 20.0

@@ -15,10 +15,12 @@ from privloss.losses.base import Concentration, PrivacyLoss
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, raised, widened
-from privloss.numerics.normal import log_hockey_stick
+from privloss.numerics.normal import log_hockey_stick, normal_epsilon
 
 # mu_squared carries one rounding per merged step kind; 16 units cover them together with the products below.
 _UNITS = 16.0
+_GOOD = 1e-12  # relative error of the closed form from which on the contour engine is better
+_CLOSE, _TRIED = 8 * UNIT, 4  # relative distance of the first ends that are tried, and how many are, ever wider ones
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ class GaussianLoss(PrivacyLoss):
 
     def hockey_stick(self, eps: float) -> tuple[float, float]:
         """Closed form; where it would cancel, the contour engine gives the same number with all its digits."""
-        low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
-        if relative < 1e-12:
-            return lowered(low, _UNITS), raised(high, _UNITS)
+        low, high, relative = self._bounds(eps)
+        if relative < _GOOD:
+            return low, high
         try:
             if self.mu_squared < 1e-200:
                 raise TooExpensive("hardly any loss at all")
@@ -68,7 +70,25 @@ class GaussianLoss(PrivacyLoss):
         except TooExpensive:  # absurdly far out: kappa(c) e^(K(c) - c eps) at the Gaussian saddle
             c = max(eps / self.mu_squared - 0.5, 1e-3)
             k = float(self.log_mgf_upper(np.array([c]))[0])
-            return -math.inf, min(raised(k - c * eps, 8, abs(k) + c * abs(eps)), high)
+            return -math.inf, min(raised(k - c * eps, 8, abs(k) + c * abs(eps)), 0.0)
+
+    def closed_epsilon(self, level: tuple[float, float]) -> tuple[float, float] | None:
+        """The closed form, inverted by secants; only its bounds decide where the ends are, and delta falls in eps."""
+        eps = normal_epsilon(level[0], math.sqrt(self.mu_squared))
+        if not 0 < eps < math.inf:
+            return None
+        gap = _CLOSE * eps
+        for _ in range(_TRIED):
+            lower, upper = max(eps - gap, 0.0), eps + gap
+            if self._bounds(upper)[1] <= level[0] and self._bounds(lower)[0] >= level[1]:
+                return lower, upper
+            gap *= 8
+        return None
+
+    def _bounds(self, eps: float) -> tuple[float, float, float]:
+        """log delta(eps) by the closed form, and how much of it cancels, as the relative error of delta."""
+        low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
+        return lowered(low, _UNITS), raised(high, _UNITS), relative
 
     def mean_bounds(self) -> tuple[float, float]:
         return widened(0.5 * self.mu_squared, _UNITS)

@@ -11,15 +11,17 @@ measure (`Side`, backward). A class adds E[(1 - e^(eps - Z))_+; j] to delta(eps)
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
 
 from privloss.numerics.contour.cells import Place, sparse_line
 from privloss.numerics.contour.line import Line
-from privloss.numerics.contour.reading import Bounded, Read, Residues, SplitReading, solved
+from privloss.numerics.contour.reading import Bounded, Read, Residues, SplitReading
 from privloss.numerics.contour.transform import (
     AtomSide,
     DensitySide,
@@ -43,17 +45,24 @@ _HEIGHTS = np.geomspace(0.35, 6.0, 12)  # tried, in units of a first guess
 _BEYOND, _STRETCH = 4.0, 1.18  # proofs need more height than the truth: so many nats further down, and beyond
 _STEEP = 40.0  # c times the losses of a class
 _CANCELLING = 0.4  # of a longer period that a nat above delta is worth
-_REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
-_ELSEWHERE, _FAIR = (1.3, 0.8, 1.6), 1e-7  # where else lines are drawn, relative to eps, if the width exceeds this
-_SHORTER, _FALLEN, _SMALLEST = 2.5, 1.0, 1e-6  # the search for a usual loss: a factor, nats of delta over it, an end
+_HOPELESS = 1e-7  # and one that asks for shorter lines
+_SLACK = math.log(12.0)  # of what is negligible, where lines are read besides
 _GOOD = 3e-11  # relative error of a line that is worth no finer nodes
 
 
-def draw(rare: RareLosses, eps: float, log_delta: float, tolerance: float) -> SplitReading:
-    """A line, or a bound, for every class; numbers beyond the range of doubles on the way mean that there is none."""
+def draw(rare: RareLosses, eps: float, log_delta: float, tolerance: float, reach: float = 1.0) -> SplitReading:
+    """A line, or a bound, for every class; numbers beyond the range of doubles on the way mean that there is none. To
+    be read at eps and, with a few digits less, from eps/reach to eps*reach, if that can be."""
+    if reach > 1:
+        with contextlib.suppress(TooExpensive):
+            return _drawn(rare, eps, log_delta, tolerance, reach)
+    return _drawn(rare, eps, log_delta, tolerance, 1.0)
+
+
+def _drawn(rare: RareLosses, eps: float, log_delta: float, tolerance: float, reach: float) -> SplitReading:
     try:
         with np.errstate(all="ignore"):  # what is lost becomes a bound that says nothing
-            return _draw(*rare.sides(eps, log_delta), eps, log_delta, tolerance)
+            return _draw(*rare.sides(eps * math.sqrt(reach), log_delta), eps, log_delta, tolerance, reach)
     except (ValueError, OverflowError, ZeroDivisionError) as problem:
         raise TooExpensive(f"out of range: {problem}") from None
 
@@ -67,10 +76,15 @@ def _tilts(forward: Side, backward: Side, eps: float, log_delta: float) -> Real:
     return np.geomspace(least / eps, most / eps, round(count))
 
 
-def _draw(forward: Side, backward: Side, eps: float, log_delta: float, tolerance: float) -> SplitReading:
+def _draw(forward: Side, backward: Side, eps: float, log_delta: float, tolerance: float, reach: float) -> SplitReading:
     """`log_delta` is about the log of delta(eps)."""
     tilts = _tilts(forward, backward, eps, log_delta)
-    plans = [_Plan.on(forward, tilts, eps, log_delta), _Plan.on(backward, tilts, -eps, log_delta - eps)]
+    logs, places, sizes = _guesses(forward, tilts), np.array([eps]), np.array([log_delta])
+    if reach > 1:
+        places = eps * np.array([1.0, 1 / reach, reach])
+        sizes = log_delta + _rough(logs, tilts, places) - _rough(logs, tilts, places[:1]) + [0.0, _SLACK, _SLACK]
+    there = _guesses(backward, tilts)
+    plans = [_Plan(forward, places, sizes, tilts, logs), _Plan(backward, -places, sizes - places, tilts, there)]
     terms: list[Bounded | Read | Residues] = []
     nodes = 0
     for j in range(forward.classes):
@@ -95,25 +109,58 @@ def _draw(forward: Side, backward: Side, eps: float, log_delta: float, tolerance
     return SplitReading(tuple(terms), log_delta, eps, nodes)
 
 
+def _guesses(side: Side, tilts: Real) -> Real:
+    """log T_j at the tilts and, last, at about 0, (classes, len(tilts) + 1)."""
+    logs = side.guesses(np.append(tilts, 1e-9 * tilts[0]))
+    if not side.reaches_up:  # the last class has no moments
+        logs[-1, :-1] = np.inf
+    return logs
+
+
+def _rough(logs: Real, tilts: Real, eps: Real) -> Real:
+    """About log delta at each eps, but for a factor that hardly changes: the sum of the bounds on all classes."""
+    points = np.append(tilts, 0.0)
+    each = (logs + log_kappa(points))[:, None, :] - eps[:, None] * points
+    return np.asarray(np.logaddexp.reduce(each.min(axis=2), axis=0))
+
+
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """One side: where its lines could lie."""
+    """One side: where its lines could lie. `places` are the eps where they will be read, the first one above all, and
+    `sizes` about the logs of delta there."""
 
     side: Side
-    eps: float
-    log_delta: float
+    places: Real
+    sizes: Real
     tilts: Real  # c > 0
-    sizes: Real  # log T_j(c) - c eps - log delta, (classes, len(tilts))
-    bounds: Real  # the same with log kappa(c)
-    masses: Real  # log T_j(0) - log delta, a guess
+    logs: Real  # log T_j(c) and, last, at about 0
 
-    @classmethod
-    def on(cls, side: Side, tilts: Real, eps: float, log_delta: float) -> _Plan:
-        logs = side.guesses(np.append(tilts, 1e-9 * tilts[0]))
-        if not side.reaches_up:  # the last class has no moments
-            logs[-1, :-1] = np.inf
-        sizes = logs[:, :-1] - tilts * eps - log_delta
-        return cls(side, eps, log_delta, tilts, sizes, sizes + log_kappa(tilts), logs[:, -1] - log_delta)
+    @property
+    def eps(self) -> float:
+        return float(self.places[0])
+
+    @property
+    def log_delta(self) -> float:
+        return float(self.sizes[0])
+
+    def share(self, c: Real | float) -> Real:
+        """The largest, over all places, of -c eps - log delta: what e^K(c) is to be multiplied by."""
+        return np.asarray((-np.multiply.outer(c, self.places) - self.sizes).max(axis=-1))
+
+    @cached_property
+    def heights(self) -> Real:
+        """log T_j(c) - c eps - log delta, (classes, len(tilts))."""
+        return np.asarray(self.logs[:, :-1] + self.share(self.tilts))
+
+    @cached_property
+    def bounds(self) -> Real:
+        """The same with log kappa(c)."""
+        return np.asarray(self.heights + log_kappa(self.tilts))
+
+    @cached_property
+    def masses(self) -> Real:
+        """log T_j(0) - log delta, a guess."""
+        return np.asarray(self.logs[:, -1] - self.sizes.min())
 
     def negligible(self, j: int) -> bool:
         return bool(self.bounds[j].min() < _NEGLIGIBLE)
@@ -128,7 +175,7 @@ class _Plan:
         return self.period(j)[1] * math.exp(_CANCELLING * max(height, 0.0))
 
     def _kernel(self, j: int) -> Real:
-        return np.asarray(self.sizes[j] - np.log(self.tilts) - np.log1p(self.tilts))
+        return np.asarray(self.heights[j] - np.log(self.tilts) - np.log1p(self.tilts))
 
     def period(self, j: int) -> tuple[int, float, float, float]:
         """The index of the tilt that needs the shortest period, the period, and where to bound images on each side."""
@@ -166,9 +213,12 @@ class _Plan:
         side = cast(DensitySide, self.side)
         for _ in range(_FINER):
             values = side.line(j, c, t)
-            if self._off(values, t, c) < _GOOD:
+            off = self._off(values, t, c)
+            if off < _GOOD:
                 break
             side = side.finer()
+        if off > _HOPELESS and len(self.places) > 1:
+            raise TooExpensive("too far from one another to be read on one line")
         at_c = float(values.log_modulus[0])
         return Line(
             c=c,
@@ -189,7 +239,7 @@ class _Plan:
         for _ in range(4):
             points = np.array([left, right])
             logs = self.side.log_upper(j, points)
-            bounds = logs - points * self.eps - self.log_delta + log_kappa(points) - _IMAGES
+            bounds = logs + self.share(points) + log_kappa(points) - _IMAGES
             need = float(np.max(bounds / np.abs(points - c)))
             lower = self.tilts[(self.tilts > c) & (self.tilts < 0.9 * right)]
             if need <= 1.05 * period or not len(lower):
@@ -199,15 +249,16 @@ class _Plan:
 
     def _off(self, values: LineValues, t: Real, c: float) -> float:
         """The error of a line, relative to delta."""
-        size = np.exp(np.minimum(values.log_modulus - c * self.eps - self.log_delta + values.error, 600.0))
+        size = np.exp(np.minimum(values.log_modulus + self.share(c) + values.error, 600.0))
         share = size * np.minimum(values.error, 1.0) / np.hypot(c, t) / np.hypot(c + 1, t)
         return float(share.sum()) * float(t[1] - t[0]) / math.pi
 
     def _cut(self, j: int, c: float, i: int) -> tuple[float, float]:
         """A height from which on nothing is missing, and the bound there."""
+        share = self.share(c)
 
         def short(log: Real | float, t: Real | float) -> Real:
-            return np.asarray(log - c * self.eps - self.log_delta - np.log(np.pi * np.asarray(t)) - _CUT)
+            return np.asarray(log + share - np.log(np.pi * np.asarray(t)) - _CUT)
 
         side = cast(DensitySide, self.side)
         heights = self._first_height(j, i) * _HEIGHTS
@@ -234,76 +285,9 @@ class _Plan:
         """Where a sum of Gaussian shape, or else the class itself, would have fallen."""
         own = 45.0 / self.side.scale(j)
         if 0 < i < len(self.tilts) - 1:
-            x, y = self.tilts[i - 1 : i + 2], (self.sizes[j] + self.tilts * self.eps)[i - 1 : i + 2]
+            x, y = self.tilts[i - 1 : i + 2], self.logs[j][i - 1 : i + 2]
             bend = 2 * ((y[2] - y[1]) / (x[2] - x[1]) - (y[1] - y[0]) / (x[1] - x[0])) / (x[2] - x[0])
             if bend > 0:
-                need = max(float(self.sizes[j][i]) - _CUT, 1.0)
+                need = max(float(self.heights[j][i]) - _CUT, 1.0)
                 own = min(own, math.sqrt(2 * need / bend)) if j else math.sqrt(2 * need / bend)
         return own
-
-
-def epsilon_by_classes(
-    rare: RareLosses, level: tuple[float, float], guess: float, tolerance: float
-) -> tuple[float, float, SplitReading]:
-    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps.
-
-    Where some line is poor though eps is known, classes for an eps a little off may have better ones.
-    """
-    eps, lowest, highest = guess, -math.inf, math.inf
-    best: tuple[float, SplitReading] | None = None
-    elsewhere, factor = iter(_ELSEWHERE), 0.0
-    for _ in range(_REDRAWN):
-        try:
-            reading = draw(rare, eps, level[0], tolerance)
-        except TooExpensive:
-            if best is None:
-                raise
-            break
-        if reading.log_upper(np.zeros(1))[0] <= level[0]:  # any line may be read at any eps
-            return -math.inf, 0.0, reading
-        lower, upper, root = solved(reading, level)
-        lowest, highest = max(lowest, lower), min(highest, upper)
-        if best is None or upper - lower < best[0]:
-            best = upper - lower, reading
-        if not factor and abs(math.log(root / eps)) >= _NEAR:
-            eps = root
-            continue
-        factor = next(elsewhere, 0.0)
-        if not factor or highest - lowest < _FAIR * highest:
-            break
-        eps = factor * root
-    assert best is not None
-    return lowest, highest, best[1]
-
-
-def delta_by_classes(
-    rare: RareLosses, eps: float, spread: float, tolerance: float
-) -> tuple[tuple[float, float], SplitReading]:
-    """log of lower and upper bounds on delta(eps); `spread` is the standard deviation of the loss.
-
-    Far below what losses usually are delta(eps) is nearly delta(0), and classes are drawn for a usual loss instead:
-    their lines may be read anywhere, also at 0.
-    """
-    place, log_delta = _usual(rare, eps, spread)
-    for _ in range(_REDRAWN):
-        reading = draw(rare, place, log_delta, tolerance)
-        found = log_delta + math.log(max(float(reading.read(np.array([place])).value[0]), 1e-30))
-        if abs(found - log_delta) < 2.0:
-            break
-        log_delta = found
-    at = np.array([eps])
-    return (float(reading.log_lower(at)[0]), float(reading.log_upper(at)[0])), reading
-
-
-def _usual(rare: RareLosses, eps: float, spread: float) -> tuple[float, float]:
-    """Where to draw for eps, and about log delta there: eps itself, or a larger one where delta has fallen a little."""
-    log_delta = rare.rough_log_delta(eps) if eps > 0 else 0.0
-    if not eps < spread < math.inf:
-        return eps, log_delta
-    place, there = spread, rare.rough_log_delta(spread)
-    while place > _SHORTER * eps and place > _SMALLEST * spread:
-        nearer = rare.rough_log_delta(place / _SHORTER)
-        if nearer - there < _FALLEN:
-            return place, there
-        place, there = place / _SHORTER, nearer
-    return (place, there) if eps == 0 else (eps, log_delta)

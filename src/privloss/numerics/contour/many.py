@@ -15,7 +15,8 @@ import numpy as np
 from privloss.numerics.floats import Real, raised
 
 _GRID = 48  # points from which roots are interpolated
-_STEPS = 4
+_STEPS, _CLOSE, _APART = 6, 1e-10, 1e-9  # of a search; a last step follows
+_STEEP = (1e-3, 1e6)  # slopes that are believed
 _RANGE = 3.0  # how far from its own eps a line is read, as a factor
 
 
@@ -68,39 +69,54 @@ def epsilons(drawn: Readable, near: float, levels: Real) -> tuple[Real, Real]:
     lower, upper = np.full(len(low_level), -math.inf), np.full(len(low_level), math.inf)
     if good.sum() < 4:
         return lower, upper
-    logs, places = middle[good], grid[good]
-    order = np.argsort(logs)
-    asked = (low_level > logs.min()) & (low_level < logs.max())
+    order = np.argsort(middle[good])
+    logs, places = middle[good][order], np.log(grid[good][order])
+    asked = (low_level > logs[0]) & (low_level < logs[-1])
     if not np.any(asked):
         return lower, upper
-    target = low_level[asked]
-    eps = np.exp(np.interp(target, logs[order], np.log(places)[order]))
-    for _ in range(_STEPS):
-        eps = eps * (1 + np.clip(_miss(drawn, eps, target) / _slope(drawn, eps), -0.2, 0.2))
-    low_end, high_end = _ends(drawn, eps, target, high_level[asked])
-    lower[asked], upper[asked] = low_end, high_end
+    root = _root(drawn, low_level[asked], logs, places)
+    lower[asked], upper[asked] = _ends(drawn, root, low_level[asked], high_level[asked])
     return lower, upper
 
 
-def _miss(drawn: Readable, eps: Real, target: Real) -> Real:
+@dataclass(frozen=True)
+class _Found:
+    """Where the middle of the bounds meets its target, about; -d log delta / d log eps and the width there."""
+
+    eps: Real
+    slope: Real
+    width: Real
+
+
+def _root(drawn: Readable, target: Real, logs: Real, places: Real) -> _Found:
+    """By secants in log eps, from points between which it is known; logs rise."""
+    slopes = np.clip(-np.interp(target, logs, np.gradient(logs, places)), *_STEEP)
+    x = np.interp(target, logs, places)
+    miss, width = _miss(drawn, np.exp(x), target)
+    for _ in range(_STEPS):
+        step = np.clip(miss / slopes, -0.2, 0.2)
+        x, before = x + step, miss
+        miss, width = _miss(drawn, np.exp(x), target)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fresh = (before - miss) / step
+        slopes = np.where((np.abs(step) > _APART) & (fresh > _STEEP[0]), np.minimum(fresh, _STEEP[1]), slopes)
+        if np.all(np.abs(miss) <= _CLOSE * slopes):
+            break
+    return _Found(np.exp(x + miss / slopes), slopes, width)
+
+
+def _miss(drawn: Readable, eps: Real, target: Real) -> tuple[Real, Real]:
+    """How far the logs are above their target, and the width of their bounds."""
     low, high = drawn.log_bounds(eps)
     with np.errstate(invalid="ignore"):
         miss = np.where(np.isfinite(low), 0.5 * (low + high), high) - target
-    return np.where(np.isfinite(miss), miss, 0.0)
+        width = np.where(np.isfinite(low), high - low, 1.0)
+    return np.where(np.isfinite(miss), miss, 0.0), width
 
 
-def _slope(drawn: Readable, eps: Real) -> Real:
-    """-d log delta / d log eps."""
-    rise = 1e-4
-    slope = (_miss(drawn, eps, np.zeros_like(eps)) - _miss(drawn, eps * (1 + rise), np.zeros_like(eps))) / rise
-    return np.asarray(np.clip(np.where(np.isfinite(slope), slope, 1.0), 1e-3, 1e6))
-
-
-def _ends(drawn: Readable, eps: Real, low_level: Real, high_level: Real) -> tuple[Real, Real]:
+def _ends(drawn: Readable, found: _Found, low_level: Real, high_level: Real) -> tuple[Real, Real]:
     """Step away from the roots until delta(upper) <= delta <= delta(lower) is proven."""
-    low, high = drawn.log_bounds(eps)
-    with np.errstate(invalid="ignore"):
-        width = np.where(np.isfinite(low), high - low, 1.0) / _slope(drawn, eps) + 4e-16
+    eps, width = found.eps, found.width / found.slope + 4e-16
     up, down = width.copy(), width + np.abs(high_level - low_level)
     for _ in range(6):
         high_met = drawn.log_bounds(eps * (1 + up))[1] <= low_level

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privloss.numerics.contour.apart import Far, Read, delta_apart, epsilon_apart
-from privloss.numerics.contour.largest import delta_by_classes, epsilon_by_classes
+from privloss.numerics.contour.by_classes import delta_by_classes, epsilon_by_classes
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
 from privloss.numerics.contour.reading import SplitReading
@@ -63,13 +63,14 @@ class DeltaRead:
         return 0.0 if self.line is None else self.line.mu
 
 
-def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRead:
-    """On one line or, where e^(cZ) is ruled by rare large losses, on one for each class of the largest loss."""
+def delta_bounds(transform: Transform, eps: float, tolerance: float, reach: float = 1.0) -> DeltaRead:
+    """On one line or, where e^(cZ) is ruled by rare large losses, on one for each class of the largest loss; classes
+    are drawn to be read from eps/reach to eps*reach."""
     if eps >= transform.largest:
         return DeltaRead((-math.inf, -math.inf))
     if transform.rare is None or eps < 0:
         return _delta_on_one_line(transform, eps, tolerance)
-    found = _delta_unblurred(transform, eps, tolerance)
+    found = _delta_unblurred(transform, eps, tolerance, reach)
     width = found.logs[1] - found.logs[0]
     if width < (_POOR if transform.apart is None else _FAIR):
         return found
@@ -84,18 +85,18 @@ def delta_bounds(transform: Transform, eps: float, tolerance: float) -> DeltaRea
     return last if last.logs[1] - last.logs[0] < width else found
 
 
-def _delta_unblurred(transform: Transform, eps: float, tolerance: float) -> DeltaRead:
+def _delta_unblurred(transform: Transform, eps: float, tolerance: float, reach: float = 1.0) -> DeltaRead:
     """On one line or by classes, perhaps wide."""
     try:
         found = _delta_on_one_line(transform, eps, tolerance)
-        if found.logs[1] - found.logs[0] < _NARROW:
+        if found.logs[1] - found.logs[0] < max(_NARROW, tolerance):
             return found
     except TooExpensive:
         found = DeltaRead((-math.inf, 0.0))
     with contextlib.suppress(TooExpensive):
         spread = math.sqrt(max(transform.moments(0.0)[2], 0.0))
         assert transform.rare is not None
-        logs, classes = delta_by_classes(transform.rare, eps, spread, tolerance)
+        logs, classes = delta_by_classes(transform.rare, eps, spread, tolerance, reach)
         lower, upper = max(logs[0], found.logs[0]), min(logs[1], found.logs[1], 0.0)
         found = DeltaRead((min(lower, upper), upper), None, classes)
     return found
@@ -137,10 +138,10 @@ def _delta_on_one_line(transform: Transform, eps: float, tolerance: float, blur:
     return DeltaRead((min(float(reading.log_lower()[1]), upper), upper), line)
 
 
-def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float) -> Solved:
+def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: float, reach: float = 1.0) -> Solved:
     """(lower, upper) with delta(upper) <= delta <= delta(lower), delta known by its `level`, an interval of logs.
 
-    The ends may be negative.
+    The ends may be negative. Classes of the largest loss are drawn to be read from eps/reach to eps*reach.
     """
     start = transform.moments(0.0)
     if _surely_nothing(transform, level[0], start[1]):
@@ -160,18 +161,24 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
                 return found
     if not rough > 0:
         rough = found.upper if found is not None and 0 < found.upper < math.inf else normal
-    for finer in (_by_classes, _outcome_by_outcome):
-        with contextlib.suppress(TooExpensive):
-            found = _within(finer(transform, level, rough, tolerance), found)
-            if found.upper <= 0 or found.upper - found.lower < _enough(transform, finer) * found.upper:
-                return found
+    enough = _POOR if transform.apart is None else _FAIR
+    with contextlib.suppress(TooExpensive):
+        found = _within(_by_classes(transform, level, rough, tolerance, reach), found)
+        if found.upper <= 0 or found.upper - found.lower < enough * found.upper:
+            return found
+    with contextlib.suppress(TooExpensive):
+        found = _within(_outcome_by_outcome(transform, level, rough, tolerance), found)
+        if found.upper <= 0 or found.upper - found.lower < _POOR * found.upper:
+            return found
     last = _on_one_line(transform, level, tolerance, start)
     return last if found is None or last.upper - last.lower < found.upper - found.lower else found
 
 
-def _by_classes(transform: Transform, level: tuple[float, float], rough: float, tolerance: float) -> Solved:
+def _by_classes(
+    transform: Transform, level: tuple[float, float], rough: float, tolerance: float, reach: float
+) -> Solved:
     assert transform.rare is not None
-    lower, upper, classes = epsilon_by_classes(transform.rare, level, rough, tolerance)
+    lower, upper, classes = epsilon_by_classes(transform.rare, level, rough, tolerance, reach)
     return Solved(lower, upper, None, classes)
 
 
@@ -187,11 +194,6 @@ def _within(new: Solved, old: Solved | None) -> Solved:
     if old is not None:
         lower, upper = max(lower, old.lower), min(upper, old.upper)
     return replace(new, lower=min(lower, upper), upper=upper)
-
-
-def _enough(transform: Transform, way: object) -> float:
-    """The relative width from which nothing else is tried."""
-    return _FAIR if way is _by_classes and transform.apart is not None else _POOR
 
 
 def _surely_nothing(transform: Transform, log_delta: float, mean: float) -> bool:

@@ -79,9 +79,9 @@ def curves(visit: Visit, asked: Asked) -> Context:
 
 def theorems(visit: Visit, asked: Asked) -> Context:
     question = Question.of(asked)
-    found = visit.worked(shared.compare, question.plan, question.delta, None, True)
+    found = visit.worked(jobs.compared, question.plan, question.delta)
     rows = sorted(found["bounds"], key=lambda row: -float(row["epsilon"]))
-    return {"bounds": [_bound(row) for row in rows]}
+    return {"bounds": [_bound(row) for row in rows], "priced": found["priced"]}
 
 
 def _bound(row: Mapping[str, Any]) -> dict[str, str]:
@@ -214,7 +214,7 @@ def _opened(visit: Visit, asked: Asked, plan: dict[str, Any]) -> Asked:
 def _form(asked: Asked) -> Context:
     mechanisms, samplers = choices()
     return {
-        "asked": asked, "mechanisms": mechanisms.values(), "samplers": samplers.values(), "none": NONE,
+        "asked": asked, "mechanisms": mechanisms.values(), "samplers": samplers.values(), "unsampled": NONE,
         "most": MOST_STEPS,
     }  # fmt: skip
 

@@ -4,6 +4,10 @@ meets a target, and a plan as Python. Arguments and results are plain data."""
 from __future__ import annotations
 
 import math
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from privloss.errors import InvalidInput
@@ -12,6 +16,7 @@ _NEAR, _ALL = 31, 61  # points up to where trade-off curves bend most, and in al
 _BEND = 7.0  # an epsilon: attacks with a false alarm in a thousand are decided below it
 _FARTHEST = 700.0
 _ALARMS = (0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_PRICES = 1.5  # seconds of a processor in which prices in noise are found, or left out
 _ROUNDING = 8 * 2.0**-53
 
 
@@ -44,6 +49,38 @@ def _points(epsilon: float) -> set[float]:
     near = min(end, _BEND)
     some = {near * i / (_NEAR - 1) for i in range(_NEAR)}
     return some | {end * i / (_ALL - _NEAR) for i in range(1, _ALL - _NEAR + 1)}
+
+
+def compared(body: dict[str, Any], delta: float) -> dict[str, Any]:
+    """Every bound that applies, and what it costs in noise, unless finding that takes too long."""
+    from privloss.service.jobs import compare
+
+    plain = compare(body, delta, None, False)
+    try:
+        with _within(_PRICES):
+            return {**compare(body, delta, None, True), "priced": True}
+    except _TooLong:
+        return {**plain, "priced": False}
+
+
+class _TooLong(Exception):
+    """The time of the processor is used up."""
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """`_TooLong` after so much time of the processor: the worker's own limit would end it, and with it all answers."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def certified(body: dict[str, Any], delta: float) -> dict[str, Any]:

@@ -124,12 +124,21 @@ async def _while_there(services: Services, exchange: _Exchange, needs: Needs, re
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         if work.done():
-            return work.result()
+            return _told(work)
     finally:
         gone.cancel()
         work.cancel()
     services.pricing.owe(exchange.caller.token_id or f"at {address(exchange.scope)}", time.monotonic() - began)
     raise Problem(400, "gone", "the browser went away before the answer")
+
+
+def _told(work: asyncio.Future[Done]) -> Done:
+    """What was found. Where there is no time for it now, that is said where it would have stood: the rest of the page
+    has what it needs."""
+    error = work.exception()
+    if isinstance(error, Problem) and error.status in (429, 503):
+        return Done(problem=error)
+    return work.result()
 
 
 async def _gone(receive: Receive) -> None:

@@ -1,0 +1,82 @@
+"""epsilon and delta from classes of the largest loss: where to draw them, and again where that was not good enough."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from privloss.numerics.contour.largest import draw
+from privloss.numerics.contour.reading import SplitReading, solved
+from privloss.numerics.contour.transform import RareLosses, TooExpensive
+
+_REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
+_ELSEWHERE, _FAIR = (1.3, 0.8, 1.6), 1e-7  # where else lines are drawn, relative to eps, if the width exceeds this
+_SHORTER, _FALLEN, _SMALLEST = 2.5, 1.0, 1e-6  # the search for a usual loss: a factor, nats of delta over it, an end
+
+
+def epsilon_by_classes(
+    rare: RareLosses, level: tuple[float, float], guess: float, tolerance: float, reach: float = 1.0
+) -> tuple[float, float, SplitReading]:
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps.
+
+    Where some line is poor though eps is known, classes for an eps a little off may have better ones.
+    """
+    eps, lowest, highest = guess, -math.inf, math.inf
+    best: tuple[float, SplitReading] | None = None
+    elsewhere, factor = iter(_ELSEWHERE), 0.0
+    for _ in range(_REDRAWN):
+        try:
+            reading = draw(rare, eps, level[0], tolerance, reach)
+        except TooExpensive:
+            if best is None:
+                raise
+            break
+        if reading.log_upper(np.zeros(1))[0] <= level[0]:  # any line may be read at any eps
+            return -math.inf, 0.0, reading
+        lower, upper, root = solved(reading, level)
+        lowest, highest = max(lowest, lower), min(highest, upper)
+        if best is None or upper - lower < best[0]:
+            best = upper - lower, reading
+        if not factor and abs(math.log(root / eps)) >= _NEAR:
+            eps = root
+            continue
+        factor = next(elsewhere, 0.0)
+        if not factor or highest - lowest < _FAIR * highest:
+            break
+        eps = factor * root
+    assert best is not None
+    return lowest, highest, best[1]
+
+
+def delta_by_classes(
+    rare: RareLosses, eps: float, spread: float, tolerance: float, reach: float = 1.0
+) -> tuple[tuple[float, float], SplitReading]:
+    """log of lower and upper bounds on delta(eps); `spread` is the standard deviation of the loss.
+
+    Far below what losses usually are delta(eps) is nearly delta(0), and classes are drawn for a usual loss instead:
+    their lines may be read anywhere, also at 0.
+    """
+    place, log_delta = _usual(rare, eps, spread)
+    for _ in range(_REDRAWN):
+        reading = draw(rare, place, log_delta, tolerance, reach)
+        found = log_delta + math.log(max(float(reading.read(np.array([place])).value[0]), 1e-30))
+        if abs(found - log_delta) < 2.0:
+            break
+        log_delta = found
+    at = np.array([eps])
+    return (float(reading.log_lower(at)[0]), float(reading.log_upper(at)[0])), reading
+
+
+def _usual(rare: RareLosses, eps: float, spread: float) -> tuple[float, float]:
+    """Where to draw for eps, and about log delta there: eps itself, or a larger one where delta has fallen a little."""
+    log_delta = rare.rough_log_delta(eps) if eps > 0 else 0.0
+    if not eps < spread < math.inf:
+        return eps, log_delta
+    place, there = spread, rare.rough_log_delta(spread)
+    while place > _SHORTER * eps and place > _SMALLEST * spread:
+        nearer = rare.rough_log_delta(place / _SHORTER)
+        if nearer - there < _FALLEN:
+            return place, there
+        place, there = place / _SHORTER, nearer
+    return (place, there) if eps == 0 else (eps, log_delta)
