@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell cksum pyproject.toml | cut -d' ' -f1)
 BENCH_STAMP := $(VENV)/.bench-$(shell cksum pyproject.toml | cut -d' ' -f1)
 
-.PHONY: run demo test test-interop lint types tests bench sweep train clean
+.PHONY: run demo test test-interop lint types tests browser bench sweep train clean
 
 run: $(STAMP)
 	$(BIN)/privloss epsilon --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000 --delta 1e-6
@@ -25,8 +25,14 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-tests: $(STAMP)
+tests: $(STAMP) browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+# the pages are tested in Chromium: Debian's, where this may install it; elsewhere: playwright install chromium
+browser:
+	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } \
+		>/dev/null 2>&1 || echo "Chromium could not be installed."
 
 # every other package in an environment of its own, under .interop/
 test-interop: $(STAMP)

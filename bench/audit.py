@@ -1,8 +1,9 @@
-"""Audits: how long they take, how often they err: ``python -m bench.audit [times] [coverage] [peer] [--audits N]``.
+"""Audits: how long they take, how often they err: ``python -m bench.audit [times] [coverage] [power] [peer]``.
 
 *times*: CPU seconds of single calls. *coverage*: simulated audits of mechanisms whose curve is known, by every method
-(`audit_coverage.py`). *peer*: the same scores given to JAX Privacy's auditor and to ours (`audit_peer.py`). Both write
-their tables to docs/auditing.md, and fail if an audit errs more often than it may.
+(`audit_coverage.py`). *power*: what they show, as medians (`audit_power.py`). *peer*: the same scores given to JAX
+Privacy's auditor and to ours (`audit_peer.py`). *coverage* and *peer* write their tables to docs/auditing.md. All but
+*times* fail if an audit errs more often than it may, or shows less than it should.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import privloss as pl
-from bench import audit_coverage, audit_peer
+from bench import audit_coverage, audit_peer, audit_power
 from privloss.audit import bands
 
 
@@ -52,15 +53,18 @@ def times() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["times", "coverage"], metavar="times|coverage|peer")
-    parser.add_argument("--audits", type=int, default=None, help="2 000; of the peer 1 000")
-    parser.add_argument("--only", default="", help="coverage of methods with this in their name; no table is written")
+    parser.add_argument("what", nargs="*", default=["times", "coverage"], metavar="times|coverage|power|peer")
+    parser.add_argument("--audits", type=int, default=None, help="2 000; of the peer 1 000, for medians 25")
+    parser.add_argument("--only", default="", help="coverage of methods with this in their name; other cells stay")
+    parser.add_argument("--world", default="", help="and of mechanisms with this in their name")
     given = parser.parse_args()
     well = True
     if "times" in given.what:
         times()
     if "coverage" in given.what:
-        well &= audit_coverage.coverage(given.audits or 2000, given.only)
+        well &= audit_coverage.coverage(given.audits or 2000, given.only, given.world)
+    if "power" in given.what:
+        well &= audit_power.power(given.audits or 25)
     if "peer" in given.what:
         well &= audit_peer.peer(given.audits or 1000)
     return 0 if well else 1

@@ -18,9 +18,9 @@ from scipy.stats import binom
 
 from privloss.audit import trials
 from privloss.audit.canaries import exact_tail
-from privloss.audit.claim import Claim
-from privloss.audit.joint import JointTest, critical
-from privloss.audit.trials import _order
+from privloss.audit.claim import Claim, read_claim
+from privloss.audit.joint import JointTest, Rates, critical
+from privloss.audit.trials import _claim_order, _order
 
 CHOSEN = ("threshold by split", "function")  # these choose an event, and count it by the joint test
 CHEAP = [
@@ -52,25 +52,35 @@ def test_true_claims_of_one_run_are_rarely_refuted(name: str) -> None:
     assert sum(METHODS[name](world, world.draw(rng, 100), seed) > 0 for seed in range(60)) <= most_errors(60)
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-def test_errors_of_the_joint_test_summed_over_all_outcomes(world: World) -> None:
-    """Exactly: the chance of all outcomes that refute the truth, at the rates of the event "score above 0.5"."""
-    n = 60
-    order = _order(n, n, world.delta, ALPHA)
-    most = Claim.pair(world.epsilon, world.delta).most_true
+def least_refuted(order: np.ndarray, n: int, most: Rates) -> float:
+    """The least value of the statistic that refutes a null."""
     values = np.unique(order)
     low, high = 0, len(values)
-    while low < high:  # the least value that is refuted
+    while low < high:
         middle = (low + high) // 2
         p = JointTest(n, n, critical(order, float(values[middle]))).p_value(most, ALPHA)
         low, high = (low, middle) if p <= ALPHA else (middle + 1, high)
+    return float(values[min(low, len(values) - 1)])
+
+
+@pytest.mark.parametrize("claimed", [False, True], ids=["pair", "plan"])
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_errors_of_the_joint_test_summed_over_all_outcomes(world: World, claimed: bool) -> None:
+    """Exactly: the chance of all outcomes that refute the truth, at the rates of the event "score above 0.5"."""
+    n = 60
+    claim = Claim.pair(world.epsilon, world.delta)
+    order = _order(n, n, world.delta, ALPHA)
+    if claimed:
+        claim = read_claim(world.plan, world.delta) or claim
+        order = _claim_order(n, n, ALPHA, claim)
     rates = {"randomised response": RIGHT, "Laplace": 1 - math.exp(-0.5) / 2, "Gaussian": float(ndtr(0.5)), "null": 0.3}
     true = rates[world.name]
     false = {"Laplace": math.exp(-0.5) / 2, "null": 0.3}.get(world.name, 1 - true)
     every = np.outer(binom.pmf(np.arange(n + 1), n, true), binom.pmf(np.arange(n + 1), n, false))
-    error = float(every[order >= values[min(low, len(values) - 1)]].sum())
+    error = float(every[order >= least_refuted(order, n, claim.most_true)].sum())
     assert error <= ALPHA
-    assert error >= {"randomised response": 0.02}.get(world.name, 0.0)  # not idle where the claim is attained
+    if claimed or world.name == "randomised response":  # not idle where the claim is attained
+        assert error >= {"null": 0.0}.get(world.name, 0.02)
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -117,3 +127,11 @@ def test_errors_of_one_run_summed_over_all_outcomes(m: int, error: float) -> Non
     wrong = sum(binom.pmf(v, m, q) for v in range(m // 2, m + 1) if exact_tail(m, m, v, 1.0, 0.0) <= ALPHA)
     assert wrong <= ALPHA
     assert wrong == pytest.approx(error, abs=0.005)
+
+
+def test_errors_of_one_run_where_delta_is_attained() -> None:
+    """Who reveals a canary with probability delta and else answers at random; and the worst of all mechanisms."""
+    for m, eps, delta in ((100, 1.0, 1e-3), (400, 0.5, 1e-4)):
+        v = next(v for v in range(m + 1) if exact_tail(m, m, v, eps, delta) <= ALPHA)
+        q = delta + (1 - delta) / (1 + math.exp(-eps))
+        assert 0.02 <= binom.sf(v - 1, m, q) <= exact_tail(m, m, v, eps, delta) <= ALPHA

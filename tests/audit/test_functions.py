@@ -85,6 +85,24 @@ def test_a_function_that_reseeds_itself_is_noticed() -> None:
         pl.audit.mechanism(stale, 0.0, 0.0, runs=500, seed=1)
 
 
+def test_whatever_the_period_a_repetition_is_noticed() -> None:
+    noise = np.random.default_rng(1).normal(size=70)
+    count = iter(range(10**6))
+    with pytest.raises(pl.InvalidInput, match="reseed"):
+        pl.audit.mechanism(lambda x: x + noise[(next(count) // 2) % 70], 0.0, 0.0, runs=200, seed=1)
+
+
+def test_an_input_that_is_changed_is_not_blamed_on_the_claim() -> None:
+    """Later runs would be on data that are no neighbours any more."""
+
+    def grows(data: list[float], rng: np.random.Generator) -> float:
+        data.append(data[-1])
+        return sum(data) + float(rng.laplace())
+
+    with pytest.raises(pl.InvalidInput, match="changed its input"):
+        pl.audit.mechanism(grows, [0.0], [1.0], runs=200, seed=1, claim=1.0)
+
+
 def test_nothing_is_learned_from_the_half_that_is_tested() -> None:
     """The first half of the runs tells the inputs apart, the second says nothing, or the other way round."""
 
@@ -134,6 +152,15 @@ def test_wealth_never_gains_under_the_null() -> None:
                 for (likely, unlikely), found in factors.items()
             )
             assert np.all(mean <= 1 + 1e-12)
+
+
+def test_wealth_is_the_mean_of_all_bets() -> None:
+    """Of both orders: the best of them would not be a fair bet."""
+    audit = pl.audit.stream(epsilon=1.0, delta=0.0)
+    for _ in range(9):
+        audit._bet(0, True, False)
+    assert audit.wealth == pytest.approx(float(np.mean(np.exp(audit._logs[:, :, -1]))), rel=1e-6)
+    assert audit.wealth < 0.4 * float(np.exp(audit._logs[:, :, -1].max()))
 
 
 def test_levels_of_a_stream() -> None:
@@ -201,6 +228,29 @@ def test_a_saved_stream_goes_on_as_if_nothing_had_happened() -> None:
         third.load_state_dict(second.state_dict())
 
 
+def test_no_two_ways_on_from_one_state() -> None:
+    """Each would be an audit, the better of them is none."""
+    rng = np.random.default_rng(3)
+    first, second, third = (pl.audit.stream(epsilon=1.0, delta=0.0) for _ in range(3))
+    for _ in range(40):
+        first.observe(float(rng.laplace(0)), float(rng.laplace(1)))
+    state = first.state_dict()
+    second.load_state_dict(state)
+    second.observe(0.0, 1.0)
+    with pytest.raises(pl.InvalidInput, match="gone on elsewhere"):
+        first.observe(0.0, 1.0)
+    with pytest.raises(pl.InvalidInput, match="going back"):
+        third.load_state_dict(state)
+    for part, value in (
+        ("logs", [0.0]), ("highest", [math.nan] * 10), ("seen", [[], []]), ("seen", 3), ("rounds", 10**6),
+        ("rounds", 2.5), ("logs", "x"),
+    ):  # fmt: skip
+        with pytest.raises(pl.InvalidInput, match=r"damaged|whole number"):
+            third.load_state_dict({**second.state_dict(), part: value})
+    third.load_state_dict(second.state_dict())
+    assert third.rounds == 41
+
+
 # -- recorder ----------------------------------------------------------------------------------------------------------
 
 
@@ -252,3 +302,28 @@ def test_distances_and_nan() -> None:
     assert rec.plan().epsilon(1e-5).upper == pytest.approx(pl.Gaussian(sigma=2.0, sensitivity=5.0).epsilon(1e-5).upper)
     with pytest.raises(pl.InvalidInput, match="first run"):
         pl.audit.Recorder().replay(program, np.zeros(2))
+
+
+def test_violations_are_of_numbers_as_they_are() -> None:
+    """Whole numbers that doubles cannot hold, squares that would be infinite, infinities and NaN that are the same."""
+
+    def program(rec: pl.audit.Recorder, data: Any) -> Any:
+        values, sensitivity = data
+        rec.release("x", values, sensitivity=sensitivity, norm="l2", draw=lambda v: 0.0)
+        return {"a": (np.zeros(2), [np.zeros(3), math.nan])}
+
+    def broken(first: Any, second: Any, sensitivity: float) -> int:
+        rec = pl.audit.Recorder()
+        rec.run(program, (first, sensitivity))
+        rec.replay(program, (second, sensitivity))
+        return len(rec.violations)
+
+    assert broken(2**53 + 1, 2**53 + 2, 1.0) == 0
+    assert broken(2**60, 2**60 + 2, 1.0) == 1
+    assert broken(np.array([1], np.uint8), np.array([2], np.uint8), 1.0) == 0
+    assert broken([1e200, 0.0], [0.0, 0.0], 1e200) == 0
+    assert broken([1e-200, 0.0], [0.0, 0.0], 0.0) == 1
+    assert broken([math.inf, 1.0], [math.inf, 1.5], 1.0) == 0
+    assert broken([math.inf, 1.0], [1.0, 1.0], 1.0) == 1
+    with pytest.raises(pl.InvalidInput, match="real numbers"):
+        broken(np.array([1j]), np.array([2j]), 1.0)

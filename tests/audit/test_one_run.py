@@ -11,9 +11,10 @@ from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
 import privloss as pl
-from privloss.audit.canaries import decided_by_data, exact_tail, perfect
-from privloss.audit.claim import read_claim
+from privloss.audit.canaries import claim_p, decided_by_data, exact_tail, perfect
+from privloss.audit.claim import Claim, read_claim
 from privloss.audit.curve import recursion_tail
+from privloss.numerics.bound import exactly
 
 
 def best_mechanism(m: int, v: int, eps: float, delta: float) -> float:
@@ -142,6 +143,14 @@ def test_random_numbers_of_guesses_cost_something_only_with_delta() -> None:
     assert run(1000, 100, 92, 0.0, fixed=False).epsilon == run(1000, 100, 92, 0.0).epsilon
     free, fixed = run(1000, 100, 92, 1e-5, fixed=False), run(1000, 100, 92, 1e-5)
     assert 0 < free.epsilon < fixed.epsilon
+    claimed = [
+        pl.audit.one_run(
+            canaries=1000, guesses=100, correct=70, delta=1e-5, inclusion="coins", guesses_fixed=fixed,
+            claim=(0.5, 1e-5),
+        ).p_value or 0.0
+        for fixed in (True, False)
+    ]  # fmt: skip
+    assert 0 < claimed[0] < claimed[1] < 1
     grid = np.linspace(0, 3, 200)
     refuted = [decided_by_data(1000, 100, 100, eps, 5.1e-4, 0.05) for eps in grid]
     assert refuted == sorted(refuted, reverse=True)
@@ -180,6 +189,16 @@ def test_the_rule_for_random_guesses_is_valid_and_the_fixed_one_is_not() -> None
     }
     assert adversary_of_random_guesses(m, eps, delta, fixed) > alpha + 1e-3
     assert adversary_of_random_guesses(m, eps, delta, safe) <= alpha + 1e-9
+
+
+def test_the_rule_for_random_guesses_leaves_nine_tenths_to_chance() -> None:
+    """Even where delta is next to nothing: its proof needs beta <= 0.9 alpha."""
+    for level, refuted in ((0.0475, False), (0.0449, True)):
+        low, high = 0.0, 3.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if exact_tail(1000, 1000, 800, middle, 0.0) <= level else (low, middle)
+        assert decided_by_data(1000, 1000, 800, low, 1e-12, 0.05) is refuted
 
 
 @pytest.mark.parametrize(("setting", "mu"), [((1000, 1000, 700), 0.357210787), ((1000, 100, 95), 0.786811815)])
@@ -231,7 +250,11 @@ def test_halved_noise_is_refuted_by_one_run() -> None:
         canaries=1000, guesses=1000, correct=974, delta=1e-5, inclusion="coins", guesses_fixed=True, claim=plan
     )
     assert found.verdict == "refuted"
-    assert found.p_value == pytest.approx(0.013, abs=0.001)
+    assert found.p_value == pytest.approx(0.0112, abs=0.0003)
+    points = [0.0, *np.geomspace(0.02, 12.0, 47).tolist()]  # fewer points of the curve: a weaker null
+    deltas = tuple(float(each.upper) for each in plan.delta(points, tolerance=1e-4))
+    fewer = Claim(tuple(points), deltas, found.claim or exactly(0.0), "fewer points")
+    assert claim_p(1000, 1000, 974, fewer, True, 0.05) == pytest.approx(0.013, abs=0.001)
     honest = pl.audit.one_run(
         canaries=1000, guesses=1000, correct=700, delta=1e-5, inclusion="coins", guesses_fixed=True, claim=plan
     )

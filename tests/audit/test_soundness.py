@@ -73,6 +73,15 @@ def test_a_threshold_is_given_in_scores_whatever_the_direction() -> None:
             assert found.threshold == 4
 
 
+def test_either_direction_costs_half_of_alpha() -> None:
+    """In the p-value as well."""
+    members, others = [1.0, 2.0] * 10, [2.0, 3.0, 4.0] * 7
+    common: dict[str, Any] = {"delta": 0.0, "trials": "independent", "threshold": 2.5, "claim": 0.1}
+    found = [pl.audit.scores(members, others, direction=each, **common).p_value for each in ("up", "down", "both")]
+    assert found[1] is not None
+    assert found[2] == pytest.approx(2 * found[1], rel=1e-4)
+
+
 def test_a_small_alpha_is_not_printed_as_certainty() -> None:
     said = {
         alpha: str(pl.audit.counts(tp=9, positives=9, fp=0, negatives=9, delta=0.0, trials="independent", alpha=alpha))

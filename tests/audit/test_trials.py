@@ -82,7 +82,7 @@ def test_a_wider_null_has_a_larger_p_value() -> None:
     assert all(a <= b for a, b in itertools.pairwise(values))
 
 
-@pytest.mark.parametrize(("n", "level"), [(50, 0.001474), (200, 0.000848)])
+@pytest.mark.parametrize(("n", "level"), [(50, 0.001474), (200, 0.000848), (1000, 0.000533)])
 def test_local_levels(n: int, level: float) -> None:
     assert bands.local_level(n, 0.025) == pytest.approx(level, abs=1e-6)
 
@@ -109,7 +109,7 @@ def test_no_signal_gives_nothing(n: int) -> None:
     rng = np.random.default_rng(n)
     found = [pl.audit.scores(rng.random(n), rng.random(n), delta=1e-5, claim=0.5, **INDEPENDENT) for _ in range(60)]
     nothing = [a.epsilon == 0 and a.verdict != "refuted" for a in found]
-    assert np.mean(nothing) >= 0.93
+    assert np.mean(nothing) >= 0.95
     assert np.median([a.mu for a in found]) == 0
 
 
@@ -132,12 +132,15 @@ def test_a_claimed_plan_is_judged_on_its_whole_curve() -> None:
 
 @pytest.mark.parametrize(
     "plan",
-    [pl.Gaussian(1.1).poisson(0.01) * 2000, pl.Laplace(1.0) * 3, pl.Gaussian(2.0) * 4],
-)
+    [
+        pl.Gaussian(1.1).poisson(0.01) * 2000, pl.Laplace(1.0) * 3, pl.Gaussian(2.0) * 4,
+        pl.RandomizedResponse(0.5) * 6, pl.Gaussian(0.6),
+    ],
+)  # fmt: skip
 def test_the_curve_of_a_claim_lies_above_the_exact_one(plan: pl.Plan) -> None:
     claim = read_claim(plan, 1e-5)
     assert claim is not None
-    fpr = [0.001, 0.02, 0.1, 0.3, 0.7]
+    fpr = [*np.geomspace(1e-4, 0.6, 18).tolist(), 0.8, 0.95]
     exact = plan.tradeoff(fpr)
     for x, f in zip(fpr, exact, strict=True):
         found = float(claim.most_true(x))

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import privloss as pl
+from privloss.cli.audit_picture import sign_of
 from privloss.cli.main import main
 
 COUNTS = ["audit", "counts", "--tp", "95", "--positives", "100", "--fp", "3", "--negatives", "100", "--delta", "0"]
@@ -55,6 +57,14 @@ def test_scores_from_a_file_and_the_picture(scores: Path, tmp_path: Path, capsys
     assert out.read_bytes()[:4] == b"\x89PNG"
 
 
+def test_the_picture_shows_the_direction_that_is_reported() -> None:
+    low, high = [0.0, 1.0, 2.0] * 20, [7.0, 8.0, 9.0] * 20
+    for members, others, sign in ((high, low, 1.0), (low, high, -1.0)):
+        found = pl.audit.scores(members, others, delta=0.0, trials="independent", direction="both")
+        assert sign_of(found, members, others, "both") == sign
+    assert sign_of(found, low, high, "down") == -1.0
+
+
 def test_guesses_and_scores_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = ["guess,included", *["in,1"] * 40, *["out,0"] * 40, *["out,1"] * 5, *[",1"] * 15]
     file = tmp_path / "guesses.csv"
@@ -89,10 +99,11 @@ def test_a_function_by_name(
     monkeypatch.chdir(tmp_path)
     code, said, _ = run(
         ["audit", "mechanism", "noisy_for_audit:f", "x.json", "y.json", "--delta", "0", "--runs", "600", "--seed", "1",
-         "--claim-epsilon", "1"], capsys,
+         "--claim-epsilon", "1", "--out", "roc.png"], capsys,
     )  # fmt: skip
     assert code == 1
     assert "event" in said
+    assert (tmp_path / "roc.png").read_bytes()[:4] == b"\x89PNG"
     code, _, problem = run(
         ["audit", "mechanism", "noisy_for_audit:g", "x.json", "y.json", "--delta", "0", "--seed", "1"], capsys
     )
@@ -143,6 +154,9 @@ def test_audits_on_a_certificate(audits: dict[str, str], tmp_path: Path, capsys:
     code, _, problem = run(["certify", audits["plan"], "--delta", "1e-6", "--audit", audits["plan"]], capsys)
     assert code == 2
     assert "cannot be attached" in problem
+    code, _, problem = run([*certify, "--audit", str(tmp_path / "missing.json")], capsys)
+    assert code == 2
+    assert "cannot be read" in problem
 
 
 def test_audits_in_a_ledger(audits: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,6 +184,7 @@ def test_audits_in_a_ledger(audits: dict[str, str], tmp_path: Path, capsys: pyte
     assert ledger("attach", audits["held"], "--key", "nobody")[0] == 3
     assert ledger("attach", audits["held"])[0] == 2
     assert ledger("attach", audits["plan"], "--dataset", "census")[0] == 2
+    assert ledger("attach", audits["plan"] + ".missing", "--dataset", "census")[0] == 2
 
 
 @pytest.mark.parametrize(

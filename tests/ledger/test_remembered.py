@@ -221,3 +221,27 @@ def test_undone_after_a_denominator_has_grown(tmp_path: Path) -> None:
     assert ledger.status("d")["reserved"] == show(Fraction(6, 100) + Fraction(1, 7))
     assert ledger.verify().clean
     ledger.close()
+
+
+def test_more_events_than_one_statement_takes(tmp_path: Path) -> None:
+    """Repeats on a dataset under two groups: every event in every chain, and the mark counts them all."""
+    clock = Clock()
+    ledger = Ledger.create(str(tmp_path / "a.db"), clock=clock)
+    ledger.add_group("upper", adjacency="add-remove")
+    ledger.add_group("lower", adjacency="add-remove", parent="upper")
+    ledger.add_dataset("d", adjacency="add-remove", parent="lower")
+    for name in ("upper", "lower", "d"):
+        ledger.set_budget(name, currency="pure", cap="1")
+    for number in range(3):
+        ledger.reserve("d", cost="1/1000", key=f"old {number}")
+    (like,) = ledger._asked.values()
+    asked: list[str] = []
+    ledger.store.boundary = asked.append  # type: ignore[method-assign]
+    outcomes = ledger.store.run_all([like.under(f"k{number}") for number in range(140)], clock)
+    assert sum(text.startswith("INSERT INTO event") for text in asked) > 3
+    assert all(outcome.refused is None for outcome in outcomes)
+    assert [ledger.status(name)["reserved"] for name in ("upper", "lower", "d")] == ["0.143"] * 3
+    audit = ledger.verify()
+    assert audit.clean, audit.problems
+    assert int((tmp_path / "a.db-mark").read_bytes()) == audit.events
+    ledger.close()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privloss.losses.selection import Trials, bound_points, cost
+from privloss.losses.selection import Trials, bound_points, cost, look
 
 MOST_RUNS = 800
 
@@ -76,7 +76,8 @@ def violations(mean: float, shape: float, bases: int, seed: int) -> tuple[int, f
         def profile(epsilons: Sequence[float], p: np.ndarray = p, q: np.ndarray = q) -> list[float]:
             return [_delta(p, q, e) * (1 + 1e-13) for e in epsilons]
 
-        points = bound_points(law, cost(law, profile), profile, top * (1 - 1e-9), top * (1 + 1e-12))
+        seen = look(profile, [top / 30, top / 5, top * (1 - 1e-9)])
+        points = bound_points(law, cost(law, profile, seen), profile, seen, top * (1 + 1e-12))
         for _ in range(6):
             order = rng.permutation(len(p))
             # outcomes may also be divided by a coin of their own: ties at random

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import privloss as pl
-from privloss.losses.selection import Trials, bound_points, cost, instances
+from privloss.losses.selection import Trials, bound_points, cost, instances, look
 from privloss.losses.table.lattice import find_unit
+from privloss.mechanisms.select_best import _Profile
 from tests.mechanisms.selection_by_force import generating, law_of, ranked, violations
 
 LAWS = [(10.0, 1.0), (3.0, 0.0), (2.0, 5.0), (4.0, -0.5), (6.0, 2.0), (5.0, math.inf), (0.7, math.inf)]
@@ -73,6 +74,47 @@ def test_a_training_run_tuned() -> None:
     assert "tuning costs" in str(tuned.explain(delta=1e-6))
 
 
+@pytest.mark.parametrize("shape", [1, "poisson"])
+def test_few_hits_tuned(shape: float | str) -> None:
+    """Losses of many orders of magnitude: the formula from exact deltas of the base, asked where it needs them."""
+    run, mean = pl.Gaussian(1.0).poisson(1e-5) * 1000, 10.0
+    tuned = pl.select_best(run, mean=mean, shape=shape)
+    first = run.delta(0.0).upper
+
+    def exact(e: float) -> float:
+        return run.delta(e).upper
+
+    if shape == "poisson":
+        shift = mean * first  # e = 0, w0 = 1; others may be less
+    else:
+        gamma = Trials(mean, float(shape)).gamma
+        low, high = 0.0, math.log1p((1 / gamma - 1) * first)
+        for _ in range(24):
+            mid = 0.5 * (low + high)
+            low, high = (low, mid) if math.expm1(mid) >= (1 / gamma - 1) * exact(mid) else (mid, high)
+        shift = (float(shape) + 1) * high
+    for delta in (1e-5, 1e-9):
+        truth = shift + run.epsilon(delta / mean).upper
+        found = tuned.epsilon(delta).upper
+        if shape == "poisson":
+            assert run.epsilon(delta / mean).upper < found <= truth * (1 + 1e-2)
+        else:
+            assert truth * (1 - 1e-6) <= found <= truth * (1 + 1e-2)
+    assert tuned.delta(3.0).upper < 1e-15  # far out moments hold
+
+
+def test_far_out_moments_hold() -> None:
+    """Chernoff's bound of the base, where the engine is not asked: above the truth, for all e."""
+    base = pl.GDP(1.5).as_plan()
+    profile = _Profile(base)
+    far = [float(e) for e in np.linspace(profile.near * 1.01, 60.0, 40)]
+    with mpmath.workdps(40):
+        for e, found in zip(far, profile.at(far), strict=True):
+            mu, x = mpmath.mpf(1.5), mpmath.mpf(e)
+            truth = mpmath.ncdf(mu / 2 - x / mu) - mpmath.exp(x) * mpmath.ncdf(-mu / 2 - x / mu)
+            assert truth <= found <= 1e4 * truth + 1e-200
+
+
 def test_a_tuned_training_run_from_its_sizes() -> None:
     sizes = {"dataset_size": 1000, "batch_size": 10, "steps": 50, "noise_multiplier": 1.1, "sampling": "poisson"}
     run, tuned = pl.dp_sgd(**sizes), pl.dp_sgd(**sizes, tuning={"mean": 10})  # type: ignore[arg-type]
@@ -106,7 +148,7 @@ def test_lower_ends_are_attained(mean: float) -> None:
     a = 1 / (1 + math.exp(-0.8))
     weights, parts = law_of(mean, 1.0), 60
     for eps in (0.0, 0.4, 0.9):
-        truth = 0.0
+        truth = max(a - math.exp(eps) * (1 - a), 0.0)  # all alike: the best is one run
         for p in ([a, 1 - a], [1 - a, a]):  # each answer with a coin of its own, k of whose sides rank lowest
             for k, first in itertools.product(range(parts + 1), (True, False)):
                 low = [(x if first else 1 - x) * k / parts for x in (p[0], p[1])]
@@ -189,7 +231,8 @@ def test_points_are_multiples_of_one_number() -> None:
     def profile(epsilons: object) -> list[float]:
         return [math.exp(-3 * e - 1) for e in epsilons]  # type: ignore[attr-defined]
 
-    points = bound_points(law, cost(law, profile), profile, 8.0, math.inf)
+    seen = look(profile, [8.0])
+    points = bound_points(law, cost(law, profile, seen), profile, seen, math.inf)
     assert find_unit(np.array([x for x, _ in points[1:]])) is not None
     assert all(d2 <= d1 for (_, d1), (_, d2) in itertools.pairwise(points))
 

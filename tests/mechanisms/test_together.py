@@ -72,6 +72,24 @@ def test_a_response_beside_gaussian_noise(eps: float, back: bool) -> None:
         assert apart.delta(1.0).upper < 1.3e-4
 
 
+@pytest.mark.parametrize("uses", [1, 2])
+@pytest.mark.parametrize("eps", [1e-6, 1e-4, 1e-3])
+def test_few_hits_beside_gaussian_noise(eps: float, uses: int) -> None:
+    """Gaussian noise by finitely many outcomes too; two uses by all pairs of outcomes of either direction."""
+    a, rate = 1 / (1 + math.exp(-1.0)), 1e-3
+    y, h = _grid(10.0, 801)
+    q = np.concatenate([m * norm.pdf(y) * h for m in (1 - a, a)])
+    p = np.concatenate([m * norm.pdf(y, 1 / 1.5) * h for m in (a, 1 - a)])
+    one, two = (1 - rate) * q + rate * p, q
+    if uses == 2:
+        one, two = np.outer(one, one).ravel(), np.outer(two, two).ravel()
+    truth = max(float(np.maximum(u - math.exp(eps) * v, 0.0).sum()) for u, v in ((one, two), (two, one)))
+    found = (pl.together(pl.Gaussian(1.5), pl.RandomizedResponse(1.0)).poisson(rate) * uses).delta(eps)
+    assert found.lower <= truth * (1 + 1e-4)
+    assert found.upper >= truth * (1 - 1e-4)
+    assert found.relative_width < 2e-4
+
+
 def test_an_uneven_release_that_may_disclose_beside_gaussian_noise() -> None:
     """Outcomes that only one side has: infinite losses, and log(1 - q) whatever the noise."""
     p, q = [0.5, 0.3, 0.2, 0.0], [0.3, 0.5, 0.0, 0.2]

@@ -25,6 +25,7 @@ from privloss.numerics.floats import Real
 
 BETS = np.geomspace(0.02, 0.98, 16)
 GRID = np.concatenate([np.arange(0.0, 4.0, 0.02), np.arange(4.0, 12.01, 0.1)])
+_LEVELS = (0.25,)  # of the limits by which events are chosen: a bad bet costs little, a late one more
 _FIRST = 32  # pairs after which the first event is fitted
 _PARTS = {"name", "epsilon", "delta", "alpha", "rounds", "logs", "highest", "seen"}  # of a state
 _seen_here: dict[str, int] = {}  # rounds of every audit that this process has looked at
@@ -38,8 +39,8 @@ class Stream:
         self.claimed, self.delta, self.alpha = epsilon, delta, alpha
         self._eps = np.append(GRID, epsilon)
         self._grown = np.exp(self._eps)
-        self._logs = np.zeros((2, len(BETS), len(self._eps)))  # per order of the neighbours
-        self._highest = np.zeros(len(self._eps))  # log of the largest mean wealth so far
+        self._logs: Real = np.zeros((2, len(BETS), len(self._eps)))  # per order of the neighbours
+        self._highest: Real = np.zeros(len(self._eps))  # log of the largest mean wealth so far
         self._seen: tuple[list[Any], list[Any]] = ([], [])
         self._events: list[Event | None] = [None, None]
         self.rounds = 0
@@ -47,6 +48,8 @@ class Stream:
 
     def observe(self, first: Any, second: Any) -> None:
         """One fresh output on either input."""
+        if _seen_here.get(self.name, self.rounds) != self.rounds:
+            raise InvalidInput("observe: this audit has gone on elsewhere; two ways on from one state are a choice.")
         pair = canonical(first), canonical(second)
         for i, event in enumerate(self._events):
             if event is not None:
@@ -58,7 +61,7 @@ class Stream:
         self.rounds += 1
         _seen_here[self.name] = self.rounds
         if self.rounds >= _FIRST and self.rounds & (self.rounds - 1) == 0:  # 32, 64, 128, ...
-            self._events = [learn(self._seen[i], self._seen[1 - i], self._gain) for i in (0, 1)]
+            self._events = [learn(self._seen[i], self._seen[1 - i], self._gain, _LEVELS) for i in (0, 1)]
 
     def _gain(self, least_true: Real, most_false: Real) -> Real:
         """What an event is chosen for: how much a bet on it gains at least. (The largest ratio of the rates would be
@@ -122,21 +125,32 @@ class Stream:
         said = (state["epsilon"], state["delta"], state["alpha"])
         if said != (self.claimed, self.delta, self.alpha):
             raise InvalidInput(f"state: is of another audit (epsilon, delta, alpha = {said}).")
-        seen = max(self.rounds, _seen_here.get(state["name"], 0))
-        if state["rounds"] < seen:
-            raise InvalidInput(
-                f"state: has {state['rounds']} rounds where {seen} were seen; going back voids the guarantee."
-            )
-        if self.rounds > 0 and state["name"] != self.name:
+        name, rounds = str(state["name"]), checks.whole("rounds", state["rounds"], 0, 10**12)
+        seen = max(self.rounds, _seen_here.get(name, 0))
+        if rounds < seen:
+            raise InvalidInput(f"state: has {rounds} rounds where {seen} were seen; going back voids the guarantee.")
+        if self.rounds > 0 and name != self.name:
             raise InvalidInput(f"state: is of another audit than the one that has seen {self.rounds} rounds here.")
-        self.name = state["name"]
-        self.rounds = checks.whole("rounds", state["rounds"], 0, 10**12)
-        self._logs, self._highest = np.array(state["logs"]), np.array(state["highest"])
-        self._seen = tuple([canonical(_tuples(x)) for x in s] for s in state["seen"])  # type: ignore[assignment]
+        self.rounds, self._logs, self._highest, self._seen = _parts(state, self._logs.shape)
+        self.name = name
+        _seen_here[name] = self.rounds
         last = 1 << max(self.rounds.bit_length() - 1, 0)
         if last >= _FIRST:
             parts = [s[:last] for s in self._seen]
-            self._events = [learn(parts[i], parts[1 - i], self._gain) for i in (0, 1)]
+            self._events = [learn(parts[i], parts[1 - i], self._gain, _LEVELS) for i in (0, 1)]
+
+
+def _parts(state: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, Real, Real, tuple[list[Any], list[Any]]]:
+    """Rounds, wealths, the highest of them, and outputs seen."""
+    try:
+        logs, highest = (np.array(state[part], dtype=float) for part in ("logs", "highest"))
+        first, second = ([canonical(_tuples(x)) for x in some] for some in state["seen"])
+        fits = logs.shape == shape and highest.shape == shape[-1:] and state["rounds"] == len(first) == len(second)
+        if fits and np.isfinite(logs).all() and np.isfinite(highest).all():
+            return len(first), logs, highest, (first, second)
+    except (TypeError, ValueError):
+        pass
+    raise InvalidInput("state: is damaged; its parts do not fit together.")
 
 
 def _tuples(value: Any) -> Any:

@@ -4,6 +4,7 @@ other."""
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,17 +12,14 @@ from typing import Any
 import numpy as np
 
 from privloss.audit import checks
-from privloss.audit.claim import Claim, read_claim
-from privloss.audit.events import Event, Output, Worth, canonical, learn
+from privloss.audit.claim import read_claim
+from privloss.audit.events import LEVELS, Event, Output, Worth, canonical, learn, promise
 from privloss.audit.joint import MOST
-from privloss.audit.rates import epsilon_of, least_rate, most_rate
 from privloss.audit.result import Audit
-from privloss.audit.trials import adjacency_of, judge
+from privloss.audit.trials import adjacency_of, judge, worth_of
 from privloss.errors import InvalidInput, MissingExtra
-from privloss.numerics.floats import Real
 
 LEAST = 100
-_LEVEL = 0.025  # of the limits by which events are compared while learning
 
 
 def mechanism(
@@ -58,11 +56,14 @@ def mechanism(
             )
         raise InvalidInput(f"classifier = {classifier!r}: must have methods fit and predict_proba.")
     known = read_claim(claim, delta)
+    before = _held(x, y)
     outputs = _run(f, (x, y), runs, source, progress)
     _fresh(outputs)
+    if _held(x, y) != before:
+        raise InvalidInput("f: changed its input, so that later runs were on other data; give f copies to work on.")
     half = runs // 2
     learned, tested = [o[:half] for o in outputs], [o[half:] for o in outputs]
-    i, event = _best_event(learned, lambda low, high: _shows(low, high, delta, known), classifier)
+    i, event = _best_event(learned, worth_of(known, delta), classifier)
     n = runs - half
     tp, fp = event.count(tested[i]), event.count(tested[1 - i])
     found = judge(tp, n, fp, n, delta, alpha, known, 2 * n <= MOST)
@@ -79,21 +80,16 @@ def mechanism(
     )
 
 
-def _shows(least_true: Real, most_false: Real, delta: float, claim: Claim | None) -> Real:
-    """What an event is chosen for: by how much it breaks the claim, or else the epsilon that it shows."""
-    return epsilon_of(least_true, most_false, delta) if claim is None else claim.excess(least_true, most_false)
-
-
 def _best_event(outputs: Sequence[Sequence[Output]], worth: Worth, classifier: Any) -> tuple[int, Event]:
     """The order of the neighbours, and an event for it, that look best on the runs it was learned from."""
     found = []
     for i in (0, 1):
         here, there = outputs[i], outputs[1 - i]
-        event = learn(here, there, worth, classifier)
+        event = learn(here, there, worth, classifier=classifier)
         tp, fp = event.count(here), event.count(there)
-        shown = float(worth(least_rate(tp, len(here), _LEVEL), most_rate(fp, len(there), _LEVEL)))
-        found.append((round(shown, 9), -tp - fp, i, event))  # an event and its complement show as much: the rarer one
-    _, _, order, best = max(found, key=lambda each: each[:2])
+        shown = [round(float(each), 9) for each in promise(tp, fp, len(here), len(there), worth, LEVELS)]
+        found.append(((*shown, -tp - fp), i, event))  # an event and its complement show as much: the rarer one
+    _, order, best = max(found, key=lambda each: each[0])
     return order, best
 
 
@@ -129,11 +125,19 @@ def _takes_rng(f: Callable[..., Any]) -> bool:
 
 
 def _fresh(outputs: Sequence[list[Output]]) -> None:
-    """Equal blocks of outputs that are not constant: f repeats its randomness."""
+    """A block of outputs that comes again, at whatever place: f repeats its randomness."""
     for values in outputs:
         block = min(len(values) // 2, 64)
         first = values[:block]
         if len(set(first)) > 8 and any(
-            values[k : k + block] == first for k in range(block, len(values) - block + 1, block)
+            values[k] == first[0] and values[k : k + block] == first for k in range(1, len(values) - block + 1)
         ):
             raise InvalidInput("f: gave the same outputs in the same order twice; it seems to reseed itself.")
+
+
+def _held(*inputs: Any) -> bytes | None:
+    """What inputs hold, to see whether f changes it; None of those that cannot be written down."""
+    try:
+        return pickle.dumps(inputs)
+    except Exception:
+        return None

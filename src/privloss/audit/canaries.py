@@ -56,7 +56,7 @@ def ratio(guesses: int, correct: int, eps: float) -> float:
         factors = grown * (guesses - j) / (j + 1)
         with np.errstate(over="ignore", invalid="ignore"):
             terms = term * np.cumprod(factors)
-        total += float(terms.sum())
+            total += float(terms.sum())
         term, v = float(terms[-1]), v + len(j)
         rest = float(factors[-1])
         if rest < 1 and term < 1e-18 * total:  # what is left is at most geometric

@@ -6,7 +6,7 @@ from privloss.audit import checks
 from privloss.audit.canaries import perfect
 from privloss.audit.joint import MOST
 from privloss.audit.rates import epsilon_of, least_rate, most_rate
-from privloss.audit.trials import joint_epsilon
+from privloss.audit.trials import joint_ceiling
 from privloss.errors import InvalidInput
 
 
@@ -36,5 +36,5 @@ def ceiling(
     n1 = checks.whole("positives", positives, 1, 10**9)
     n0 = checks.whole("negatives", n1 if negatives is None else negatives, 1, 10**9)
     if n0 + n1 <= MOST:
-        return joint_epsilon(n1, n1, 0, n0, delta, alpha)
+        return joint_ceiling(n1, n0, delta, alpha)
     return float(epsilon_of(least_rate(n1, n1, alpha / 2), most_rate(0, n0, alpha / 2), delta))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 _HALVINGS = 50
 _SLACK = 1 + 1e-10  # of the whole mass: above the roundings of 20 000 steps, each below 1e-15
+_DOWN = 1 - 1e-11  # what right guesses are lowered by where g may be as steep as e^12
 
 
 def recursion_tail(canaries: int, guesses: int, correct: int, least_false: Callable[[float], float]) -> float:
@@ -35,7 +36,7 @@ def recursion_tail(canaries: int, guesses: int, correct: int, least_false: Calla
 def _impossible(tau: float, m: int, r: int, v: int, least_false: Callable[[float], float]) -> bool:
     right, wrong = tau * v / m, tau * (r - v) / m
     for i in range(v - 1, -1, -1):
-        most = max(wrong, least_false(right))
+        most = max(wrong, least_false(right * _DOWN))
         if most == wrong:
             break  # nothing changes any more
         right += i / (r - i) * (most - wrong)

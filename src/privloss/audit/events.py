@@ -21,6 +21,7 @@ from privloss.numerics.floats import Real
 
 _SYMBOLS, _BINS = 50, 40
 _EACH = 25  # outputs a bin should have, so that few outputs are not overfitted
+LEVELS = (0.002, 0.05)  # the first that shows anything decides: by strict limits, rare outputs do not win by luck
 Output = Any
 Worth = Callable[[Real, Real], Real]  # of an event, from limits on its rates: what it would show
 
@@ -61,29 +62,46 @@ def _hashable(output: Output) -> bool:
     return True
 
 
-def learn(first: Sequence[Output], second: Sequence[Output], worth: Worth, classifier: Any = None) -> Event:
+def promise(tp: Any, fp: Any, positives: int, negatives: int, worth: Worth, levels: Sequence[float]) -> list[Real]:
+    """What events look worth where they were learned: by limits at each level, and then by the rates alone.
+
+    Nothing shown is 0: among events that break no claim yet, "all outputs" would come closest to breaking it."""
+    shown = [
+        np.maximum(worth(rates.least_rate(tp, positives, a), rates.most_rate(fp, negatives, a)), 0.0) for a in levels
+    ]
+    return [*shown, np.asarray(tp / positives - fp / negatives)]
+
+
+def learn(
+    first: Sequence[Output],
+    second: Sequence[Output],
+    worth: Worth,
+    levels: Sequence[float] = LEVELS,
+    classifier: Any = None,
+) -> Event:
     """An event that is likelier on the first input; outputs are canonical."""
+
+    def learned(cell: Callable[[Output], Output], text: str, shown: Callable[[Output], str] = repr) -> Event:
+        return _learned(first, second, worth, levels, cell, text, shown)
+
     kinds = {*first, *second}
     if len(kinds) <= _SYMBOLS:
-        return _learned(first, second, worth, lambda each: each, "outputs")
+        return learned(lambda each: each, "outputs")
     length = _length(first, second)
     if length == 0:
-        return _by_bins(first, second, worth, lambda each: each, "outputs between")
+        return learned(*_bins(first, second, lambda each: each, "outputs between"))
     if length is None:
-        return _learned(first, second, worth, lambda each: type(each).__name__, "outputs of type")
+        return learned(lambda each: type(each).__name__, "outputs of type")
     if classifier is not None:
-        return _by_bins(
-            first, second, worth, _classified(classifier, first, second, length), "classifier's score between"
-        )
-    return max(
-        (_by_bins(first, second, worth, view, text) for view, text in _views(first, second, length)),
-        key=lambda event: _worth(event, first, second, worth),
-    )
+        view = _classified(classifier, first, second, length)
+        return learned(*_bins(first, second, view, "classifier's score between"))
+    found = [learned(*_bins(first, second, view, text)) for view, text in _views(first, second, length)]
 
+    def worth_of(event: Event) -> tuple[float, ...]:
+        hits = event.count(first), event.count(second)
+        return tuple(float(each) for each in promise(*hits, len(first), len(second), worth, levels))
 
-def _worth(event: Event, first: Sequence[Output], second: Sequence[Output], worth: Worth) -> float:
-    low = rates.least_rate(event.count(first), len(first), 0.05)
-    return max(float(worth(low, rates.most_rate(event.count(second), len(second), 0.05))), 0.0)
+    return max(found, key=worth_of)
 
 
 def _length(first: Sequence[Output], second: Sequence[Output]) -> int | None:
@@ -142,10 +160,10 @@ def _classified(
     return lambda each: float(fitted.predict_proba(np.array([each]))[0][1]) if usual(each) else _shape(each)
 
 
-def _by_bins(
-    first: Sequence[Output], second: Sequence[Output], worth: Worth, view: Callable[[Output], Output], text: str
-) -> Event:
-    """Quantile bins of the pooled outputs; what is no number is a cell of its own."""
+def _bins(
+    first: Sequence[Output], second: Sequence[Output], view: Callable[[Output], Output], text: str
+) -> tuple[Callable[[Output], Output], str, Callable[[Output], str]]:
+    """Quantile bins of the pooled outputs, and how they are called; what is no number is a cell of its own."""
     pooled = np.array([value for each in (*first, *second) if _is_number(value := view(each))], dtype=float)
     finite = pooled[np.isfinite(pooled)]
     bins = min(_BINS, max(4, len(pooled) // _EACH))
@@ -163,26 +181,25 @@ def _by_bins(
         low = "-inf" if place == 0 else f"{edges[place - 1]:.4g}"
         return f"[{low}, {'inf' if place == len(edges) else f'{edges[place]:.4g}'})"
 
-    return _learned(first, second, worth, cell, text, shown)
+    return cell, text, shown
 
 
 def _learned(
     first: Sequence[Output],
     second: Sequence[Output],
     worth: Worth,
+    levels: Sequence[float],
     cell: Callable[[Output], Output],
     text: str,
-    shown: Callable[[Output], str] = repr,
+    shown: Callable[[Output], str],
 ) -> Event:
-    """Cells in falling order of the ratio of their counts; the best prefix by its Clopper-Pearson epsilon here."""
+    """Cells in falling order of the ratio of their counts; the prefix that promises most here."""
     here, there = Counter(map(cell, first)), Counter(map(cell, second))
     order = sorted({*here, *there}, key=lambda c: (-math.log((here[c] + 0.5) / (there[c] + 0.5)), repr(c)))
     tp = np.cumsum([here[c] for c in order])
     fp = np.cumsum([there[c] for c in order])
-    # nothing shown is 0: among events that break no claim yet, "all outputs" would come closest to breaking it
-    values = np.maximum(worth(rates.least_rate(tp, len(first), 0.05), rates.most_rate(fp, len(second), 0.05)), 0.0)
-    apart = tp / len(first) - fp / len(second)
-    best = max(range(len(order)), key=lambda i: (values[i], apart[i]))
+    values = promise(tp, fp, len(first), len(second), worth, levels)
+    best = max(range(len(order)), key=lambda i: tuple(each[i] for each in values))
     chosen = frozenset(order[: best + 1])
     names = ", ".join(shown(c) for c in order[: min(best + 1, 6)]) + (", ..." if best >= 6 else "")
     return Event(lambda each: cell(each) in chosen, f"{text} {names}")

@@ -59,11 +59,11 @@ def logit_of_power(base: float, power: float) -> float:
     return max((log - math.log(-math.expm1(log))) * (1 - 1e-12), 0.0)
 
 
-def mu_of(least_true: float, most_false: float) -> float:
-    """mu-GDP gives TPR <= Phi(Phi^-1(FPR) + mu); a negative difference is no evidence."""
-    if least_true <= 0 or most_false >= 1:
-        return 0.0
-    return max(float(ndtri(least_true) - ndtri(most_false)) * (1 - 1e-12), 0.0)
+def mu_of(least_true: Any, most_false: Any) -> float:
+    """mu-GDP gives TPR <= Phi(Phi^-1(FPR) + mu); a negative difference is no evidence. Of several: the largest."""
+    low, high = np.asarray(least_true, dtype=float), np.asarray(most_false, dtype=float)
+    apart = np.where((low > 0) & (high < 1), ndtri(np.maximum(low, 1e-300)) - ndtri(np.minimum(high, 1 - 1e-16)), 0.0)
+    return max(float(apart.max()) * (1 - 1e-12), 0.0)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float | None:

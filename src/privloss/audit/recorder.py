@@ -10,6 +10,7 @@ sensitivity is false for this pair. All other randomness must go through `draw` 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +20,16 @@ import numpy as np
 from privloss.errors import InvalidInput, PrivlossError
 from privloss.numerics import check
 
+
+def _l2(d: Any) -> float:
+    """Scaled: squares of 1e200 would be infinite, those of 1e-200 nothing."""
+    most = float(np.abs(d).max(initial=0.0))
+    return most * float(np.sqrt(np.square(d / most).sum())) if 0 < most < math.inf else most
+
+
 NORMS: dict[str, Callable[[Any], float]] = {
     "l1": lambda d: float(np.abs(d).sum()),
-    "l2": lambda d: float(np.sqrt(np.square(d).sum())),
+    "l2": _l2,
     "linf": lambda d: float(np.abs(d).max(initial=0.0)),
 }
 _SLACK = 1e-9  # relative, for sums in another order
@@ -111,20 +119,20 @@ class Recorder:
             output = draw(value)
             # copies: what the program does to its arrays afterwards must not change what is replayed and compared
             kept = copy.deepcopy((public, output))
-            self._entries.append(_Entry(name, np.array(value, dtype=float), sensitivity, norm, *kept))
+            self._entries.append(_Entry(name, _numbers(name, value), sensitivity, norm, *kept))
             return output
         if self._place >= len(self._entries):
             raise Diverged(f"the replay made more releases than the first run: {name!r} is number {self._place + 1}.")
         entry, number = self._entries[self._place], self._place
         self._place += 1
-        here = np.array(value, dtype=float)
+        here = _numbers(name, value)
         for what, first, second in (
             ("name", entry.name, name), ("shape", entry.value.shape, here.shape), ("norm", entry.norm, norm),
             ("sensitivity", entry.sensitivity, sensitivity), ("public facts", entry.public, public),
         ):  # fmt: skip
             if not _same(first, second):
                 raise Diverged(f"release {number}: {what} {second!r} in the replay, {first!r} in the first run.")
-        distance = NORMS[norm](here - entry.value)
+        distance = NORMS[norm](_apart(here, entry.value))
         if not distance <= sensitivity * (1 + _SLACK):  # so that NaN fails
             self.violations.append(Violation(number, name, distance, sensitivity, norm))
         return copy.deepcopy(entry.output)
@@ -141,12 +149,31 @@ class Recorder:
         return Plan.from_dict({"steps": steps})
 
 
-def _same(first: Any, second: Any) -> bool:
+def _numbers(name: str, value: Any) -> Any:
+    """A copy of what is released: whole numbers as they are, all others as doubles."""
     try:
-        return (
-            bool(np.array_equal(np.asarray(first), np.asarray(second)))
-            if not isinstance(first, dict)
-            else (first.keys() == second.keys() and all(_same(first[k], second[k]) for k in first))
-        )
+        found = np.array(value)
+        if found.dtype.kind in "biu" or (found.dtype.kind == "O" and all(isinstance(x, int) for x in found.flat)):
+            return found.astype(object)
+        if found.dtype.kind in "fO":
+            return found.astype(float)
     except (TypeError, ValueError):
-        return bool(first == second)
+        pass
+    raise InvalidInput(f"value of release {name!r}: must be real numbers; release real and imaginary parts as two.")
+
+
+def _apart(first: Any, second: Any) -> Any:
+    """The difference; of whole numbers exactly, though doubles may not hold them. Infinity is 0 from itself; NaN stays
+    NaN, which is no distance within any sensitivity."""
+    with np.errstate(invalid="ignore"):
+        return np.where(first == second, 0.0, np.asarray(first - second).astype(float))
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Equal, NaN to NaN, in all parts."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_same(first[k], second[k]) for k in first)
+    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
+        return len(first) == len(second) and all(map(_same, first, second))
+    a, b = np.asarray(first), np.asarray(second)
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc"))

@@ -15,9 +15,10 @@ import numpy as np
 
 from privloss.audit import bands, checks, rates
 from privloss.audit.claim import Claim, read_claim
+from privloss.audit.events import LEVELS, promise
 from privloss.audit.joint import MOST
 from privloss.audit.result import Audit, judged, strongest
-from privloss.audit.trials import TRIALS, assumed
+from privloss.audit.trials import TRIALS, assumed, worth_of
 from privloss.audit.trials import judge as judge_counts
 from privloss.errors import InvalidInput, Unsupported
 from privloss.numerics import check
@@ -123,11 +124,11 @@ def _chosen(
         raise Unsupported(f"threshold = 'band': serves up to {bands.MOST} scores a side; take 'dkw' or 'split'.")
     low, high = cuts.limits(threshold, alpha)
     values = rates.epsilon_of(low, high, delta)
-    i = int(np.argmax(values))
+    i = int(np.argmax(values if values.max() > 0 else low - high))
     perfect = Cuts(np.zeros(1), np.array([cuts.positives]), np.zeros(1), cuts.positives, cuts.negatives)
     best = perfect.limits(threshold, alpha)
     ceiling = float(rates.epsilon_of(*best, delta)[0])
-    mus = np.array([rates.mu_of(float(a), float(b)) for a, b in zip(low, high, strict=True)])
+    mu = rates.mu_of(low, high)
     excess = None if claim is None else claim.excess(low, high)
     if excess is not None and excess.max() > 1e-12:
         i = int(np.argmax(excess))
@@ -143,8 +144,8 @@ def _chosen(
             "tp": int(cuts.tp[i]), "positives": cuts.positives, "fp": int(cuts.fp[i]), "negatives": cuts.negatives,
         },
         threshold=float(cuts.thresholds[i]),
-        mu=float(mus.max()),
-        epsilon_if_gaussian=rates.gaussian_epsilon(float(mus.max()), delta),
+        mu=mu,
+        epsilon_if_gaussian=rates.gaussian_epsilon(mu, delta),
         **judged(
             claim,
             excess is not None and bool(excess.max() > 1e-12),
@@ -169,9 +170,9 @@ def _split(members: Real, others: Real, delta: float, alpha: float, claim: Claim
         raise InvalidInput("threshold = 'split': needs at least two scores on either side.")
     first, second = rng.permutation(members), rng.permutation(others)
     learn = Cuts.of(first[: len(first) // 2], second[: len(second) // 2])
-    low = rates.least_rate(learn.tp, learn.positives, alpha / 2)
-    high = rates.most_rate(learn.fp, learn.negatives, alpha / 2)
-    place = float(learn.thresholds[int(np.argmax(rates.epsilon_of(low, high, delta)))])
+    worth = worth_of(claim, delta)
+    values = promise(learn.tp, learn.fp, learn.positives, learn.negatives, worth, LEVELS)
+    place = float(learn.thresholds[np.lexsort(values[::-1])[-1]])
     found = _fixed(first[len(first) // 2 :], second[len(second) // 2 :], place, delta, alpha, claim)
     return replace(
         found,

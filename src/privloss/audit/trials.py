@@ -8,6 +8,8 @@ Clopper-Pearson: for eps below that epsilon, its validity says P[T >= T(seen)] <
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from privloss.numerics.floats import Real
 
 TRIALS = {"independent": "every trial is a run of its own, with the same neighbours and the same event"}
 _HALVINGS = 44
+_SHARP = 1e-6  # relative: p-values are sharp to 1e-5
 _TIED = 1e-9
 METHODS = ("auto", "joint", "clopper-pearson")
 
@@ -64,21 +67,17 @@ def judge(
     tp: int, positives: int, fp: int, negatives: int, delta: float, alpha: float, claim: Claim | None, joint: bool
 ) -> Audit:
     """The same, after its arguments have been checked."""
-    low, high = float(rates.least_rate(tp, positives, alpha / 2)), float(rates.most_rate(fp, negatives, alpha / 2))
+    low, high = _limits(tp, positives, fp, negatives, alpha)
     simple = float(rates.epsilon_of(low, high, delta))
     mu = rates.mu_of(low, high)
     if joint:
         epsilon = joint_epsilon(tp, positives, fp, negatives, delta, alpha, simple)
-        ceiling = joint_epsilon(positives, positives, 0, negatives, delta, alpha, simple)
+        ceiling = joint_ceiling(positives, negatives, delta, alpha)
         p, best = (None, None) if claim is None else joint_p(tp, positives, fp, negatives, alpha, claim)
     else:
         epsilon, ceiling = (
             simple,
-            float(
-                rates.epsilon_of(
-                    rates.least_rate(positives, positives, alpha / 2), rates.most_rate(0, negatives, alpha / 2), delta
-                )
-            ),
+            float(rates.epsilon_of(*_limits(positives, positives, 0, negatives, alpha), delta)),
         )
         p = None if claim is None else _separate_p(tp, positives, fp, negatives, claim)
         best = None if claim is None else _separate_p(positives, positives, 0, negatives, claim)
@@ -101,6 +100,11 @@ def judge(
         notes=tuple(notes),
         **judged(claim, p is not None and p <= alpha, best is not None and best <= alpha),
     )
+
+
+def worth_of(claim: Claim | None, delta: float) -> Callable[[Real, Real], Real]:
+    """What an event is chosen for: by how much it breaks the claim, or else the epsilon that it shows."""
+    return (lambda low, high: rates.epsilon_of(low, high, delta)) if claim is None else claim.excess
 
 
 def assumed(fixed: str, claim: Claim | None, *more: str) -> tuple[str, ...]:
@@ -158,10 +162,22 @@ def joint_epsilon(
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        if high - low <= 1e-9 * high:
+        if high - low <= _SHARP * high:
             break
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
+
+
+@lru_cache(maxsize=256)
+def joint_ceiling(positives: int, negatives: int, delta: float, alpha: float) -> float:
+    best = float(rates.epsilon_of(*_limits(positives, positives, 0, negatives, alpha), delta))
+    return joint_epsilon(positives, positives, 0, negatives, delta, alpha, best)
+
+
+def _limits(tp: int, positives: int, fp: int, negatives: int, alpha: float) -> tuple[float, float]:
+    """TPR is at least, FPR at most, by limits at alpha/2 each."""
+    low, high = rates.least_rate(tp, positives, alpha / 2), rates.most_rate(fp, negatives, alpha / 2)
+    return float(low), float(high)
 
 
 def _pure(eps: float, delta: float) -> Rates:
@@ -169,23 +185,27 @@ def _pure(eps: float, delta: float) -> Rates:
 
 
 def joint_p(tp: int, positives: int, fp: int, negatives: int, alpha: float, claim: Claim) -> tuple[float, float]:
-    """The p-value of a claim, and that of a perfect result. Outcomes are ordered by how far they break the claim."""
+    """The p-value of a claim, and a bound on that of a perfect result, of which only its side of alpha counts."""
+    order = _claim_order(positives, negatives, alpha, claim)
+    seen, best = (
+        JointTest(positives, negatives, critical(order, float(order[at]))) for at in ((tp, fp), (positives, 0))
+    )
+    return seen.p_value(claim.most_true), best.p_value(claim.most_true, alpha)
+
+
+def _claim_order(positives: int, negatives: int, alpha: float, claim: Claim) -> Real:
+    """By how far outcomes break the claim."""
     low = rates.least_rate(np.arange(positives + 1), positives, alpha / 2)[:, None]
     high = rates.most_rate(np.arange(negatives + 1), negatives, alpha / 2)[None, :]
     value = np.stack([claim.excess(row, high[0]) for row in low])
-    order = _statistic(np.maximum(value, -1e3), False)
-    found = [
-        JointTest(positives, negatives, critical(order, float(order[at]))).p_value(claim.most_true)
-        for at in ((tp, fp), (positives, 0))
-    ]
-    return found[0], found[1]
+    return _statistic(np.maximum(value, -1e3), False)
 
 
 def _separate_p(tp: int, positives: int, fp: int, negatives: int, claim: Claim) -> float:
     """The least alpha at which limits on both rates refute the claim."""
 
     def refuted(alpha: float) -> bool:
-        low, high = rates.least_rate(tp, positives, alpha / 2), rates.most_rate(fp, negatives, alpha / 2)
+        low, high = _limits(tp, positives, fp, negatives, alpha)
         return bool(claim.excess(low, high) > 1e-12)
 
     low, high = -700.0, 0.0  # log alpha

@@ -29,8 +29,11 @@ def draw(
         if known is not None:
             _shade(axis, known, x)
         if raw is not None:
-            _steps(axis, *raw)
-            _staircase(axis, found, *raw)
+            members, others, direction = raw
+            sign = sign_of(found, members, others, direction)
+            cuts = Cuts.of(sign * np.array(members), sign * np.array(others))
+            _steps(axis, cuts)
+            _staircase(axis, found, cuts, len(SIGNS[direction]))
         if found.region is not None:
             _rectangle(axis, found, log)
         axis.plot(x, x, ":", color="#888888", linewidth=1)
@@ -41,7 +44,7 @@ def draw(
         axis.set_xlabel("false positive rate")
         axis.set_ylabel("true positive rate")
         plain(axis)
-        axis.legend(frameon=False, fontsize=8, loc="lower right")
+        axis.legend(framealpha=0.8, edgecolor="none", fontsize=8, loc="upper left" if log else "lower right")
         caption = f"{found} {found.method[0].upper()}{found.method[1:]}. Assumed: {'; '.join(found.assumptions)}."
         canvas.suptitle(textwrap.fill(caption, 98), fontsize=7.5, x=0.02, ha="left")
 
@@ -52,22 +55,26 @@ def _shade(axis: Any, claim: Claim, x: Any) -> None:
     axis.fill_between(x, curve, 1.0, color="#bbbbbb", alpha=0.45, linewidth=0, label="impossible under the claim")
 
 
-def _steps(axis: Any, members: list[float], others: list[float], direction: str) -> None:
-    sign = -1.0 if direction == "down" else 1.0
-    cuts = Cuts.of(sign * np.array(members), sign * np.array(others))
+def sign_of(found: Audit, members: list[float], others: list[float], direction: str) -> float:
+    """What scores were multiplied by; of both directions, the one that is reported."""
+    if direction != "both" or found.counts is None:
+        return SIGNS[direction][0]
+    high = [sum(score >= (found.threshold or 0.0) for score in some) for some in (members, others)]
+    return 1.0 if high == [found.counts["tp"], found.counts["fp"]] else -1.0
+
+
+def _steps(axis: Any, cuts: Cuts) -> None:
     fpr = np.append(cuts.fp[::-1] / cuts.negatives, 1.0)
     tpr = np.append(cuts.tp[::-1] / cuts.positives, 1.0)
     axis.step(np.insert(fpr, 0, 0.0), np.insert(tpr, 0, 0.0), where="post", color=_CALM, linewidth=1.2, label="scores")
 
 
-def _staircase(axis: Any, found: Audit, members: list[float], others: list[float], direction: str) -> None:
+def _staircase(axis: Any, found: Audit, cuts: Cuts, directions: int) -> None:
     """Where limits hold at all thresholds at once: the curve cannot lie to the right of and below it."""
     way = next((way for way, name in NAMES.items() if name == found.method), None)
     if way is None:
         return
-    sign = SIGNS[direction][0]
-    cuts = Cuts.of(sign * np.array(members), sign * np.array(others))
-    low, high = cuts.limits(way, found.alpha / len(SIGNS[direction]))
+    low, high = cuts.limits(way, found.alpha / directions)
     order = np.lexsort((low, high))
     least = np.maximum.accumulate(low[order])
     axis.step(high[order], least, where="post", color=_CALM, linewidth=1, linestyle="--", label="least it can be")
@@ -88,4 +95,4 @@ def _rectangle(axis: Any, found: Audit, log: bool) -> None:
     )
     if found.counts is not None:
         seen = found.counts["fp"] / found.counts["negatives"], found.counts["tp"] / found.counts["positives"]
-        axis.plot([max(seen[0], left)], [seen[1]], "o", color=colour, markersize=5, label="counted")
+        axis.plot([max(seen[0], left)], [seen[1]], "o", color=colour, markersize=5, clip_on=False, label="counted")

@@ -51,6 +51,10 @@ class WorstNeighbours:
 
 def compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeighbours:
     """The steps of a plan with their counts; `roles_swap` if neighbours have no fixed order."""
+    return _compose([(step.used(n), n) for step, n in uses], adjacency, roles_swap)
+
+
+def _compose(uses: Sequence[Use], adjacency: str, roles_swap: bool) -> WorstNeighbours:
     several = sum(n for _, n in uses) > 1
     uneven = _uneven(uses) if roles_swap and several else []
     above = [(_mirrored(step), n) if i in uneven else (step, n) for i, (step, n) in enumerate(uses)]

@@ -15,7 +15,7 @@ ones (Kahane 1985; docs/mechanisms.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +37,8 @@ from privloss.numerics.floats import lowered, raised
 TOGETHER = "releases on one sample: the sampled product of their pairs (Zhu, Dong, Wang 2022, Thm. 10 and 11)"
 _MOST, _BESIDE = 2_000, 40  # outcomes of a product, and beside Gaussian noise
 _LEAST = 12  # of one release
+_RARE, _FEW = 2e-3, 20.0  # rates, and hits of a plan, from which on densities are no slower
+_OUTCOMES, _CELLS = 4_000, 1_000  # of others and Gaussian noise where hits are few, and of Gaussian noise
 _REACH, _SMOOTH = 8.0, 1e-13  # of cells of Gaussian noise, which are mixed with the same noise on both sides
 Use = tuple[Step, int]
 
@@ -96,9 +98,28 @@ class _Shared:
         if normal > FURTHEST:
             raise NoPair
         loss = TableLoss.one(sampled_beside_normal(above, rate, normal))
+        few = self._few_hits(rate, normal, others)
         if below is None:
-            return Step((TOGETHER,), about, loss, attained=(None,))
-        return Step((TOGETHER,), about, loss, attained=(TableLoss.one(_beside(below, rate, normal)),))
+            return Step((TOGETHER,), about, loss, attained=(None,), few_hits=few)
+        return Step((TOGETHER,), about, loss, attained=(TableLoss.one(_beside(below, rate, normal)),), few_hits=few)
+
+    def _few_hits(self, rate: float, normal: float, others: Sequence[Use]) -> Callable[[int], Step | None]:
+        """Gaussian noise by finitely many outcomes too: tables are split by the largest loss where hits are few, and
+        a density beside them is not."""
+
+        def rarely(count: int) -> Step | None:
+            if rate > _RARE or rate * count > _FEW:
+                return None
+            each, beside = self._rows(others, _BESIDE)
+            cells = min(max(_OUTCOMES // max(len(each.values), 1), _LEAST), _CELLS)
+            row, less = _cells_of_normal(normal, cells)
+            above = TableLoss.one(poisson(_together([(each, 1), (row, 1)], _OUTCOMES * 2), rate))
+            if beside is None:
+                return Step((), (), above, attained=(None,))
+            below = _together([(beside, 1), (less, 1)], _OUTCOMES * 2, below=True)
+            return Step((), (), above, attained=(TableLoss.one(poisson(below, rate)),))
+
+        return rarely
 
     def on_replaced(self, rate: float) -> Step:
         """One even pair for both orders of a replaced record; Gaussian noise as a finite pair too."""
@@ -178,14 +199,17 @@ def _together(rows: Sequence[tuple[Table, int]], most: int, below: bool = False)
 
 def _finite_normal(distance: float) -> Step:
     """N(distance) against N(0) by finitely many outcomes."""
+    return Step(
+        (), (), mirrored=True, finite=lambda most: _cells_of_normal(distance, most), loss=GaussianLoss(distance**2)
+    )
 
-    def finite(most: int) -> tuple[Table, Table | None]:
-        reach = 0.5 * distance**2 + 9 * distance
-        above = hull_above(GaussianLoss(raised(distance**2, 4)), places_of(reach, most))
-        if above is None:
-            raise NoPair
-        cells = np.linspace(-_REACH, distance + _REACH, most)
-        p, q = (np.diff(ndtr(cells - moved), prepend=0.0, append=1.0) + _SMOOTH for moved in (distance, 0.0))
-        return above, from_vectors([float(m) for m in p], [float(m) for m in q])
 
-    return Step((), (), mirrored=True, finite=finite, loss=GaussianLoss(distance**2))
+def _cells_of_normal(distance: float, most: int) -> tuple[Table, Table]:
+    """Above it, by chords of its profile, and below, by cells of its outputs."""
+    reach = 0.5 * distance**2 + 9 * distance
+    above = hull_above(GaussianLoss(raised(distance**2, 4)), places_of(reach, most))
+    if above is None:
+        raise NoPair
+    cells = np.linspace(-_REACH, distance + _REACH, most)
+    p, q = (np.diff(ndtr(cells - moved), prepend=0.0, append=1.0) + _SMOOTH for moved in (distance, 0.0))
+    return above, from_vectors([float(m) for m in p], [float(m) for m in q])

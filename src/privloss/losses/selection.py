@@ -22,6 +22,7 @@ are three outcomes, the inner one ranked second, above what only the outer one a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,10 +36,12 @@ from privloss.numerics.floats import UNIT, Real, lowered, raised
 Profile = Callable[[Sequence[float]], Sequence[float]]  # upper ends of delta at many epsilons
 _CLOSE = 1e-12  # relative error of gamma, and what it does to masses
 _SLACK = 4 * _CLOSE / UNIT
+_LOWEST = 1e-4  # of the largest shift: the smallest that is tried
 _MANY = 30.0  # e^x beyond is e^x - 1 to its last digit but a few
 _STEPS = ((1e-3, 0.06), (1e-11, 0.02), (1e-15, 0.08), (0.0, 0.4))  # of log delta between points, down to which delta
 _FINEST = 8_000  # lattice points up to the largest epsilon
 _LEAST = 1e-30  # the smallest delta of the base that is looked for
+_BETWEEN = 16  # epsilons at which the profile is looked at, between two of different orders of magnitude
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,31 @@ class Cost:
         return min(shift for shift, _ in self.ways)
 
 
-def cost(trials: Trials, profile: Profile) -> Cost:
+@dataclass(frozen=True)
+class Look:
+    """The profile of the base at some epsilons that are as far apart as it asks for: `logs` are logarithms of delta."""
+
+    at: Real
+    deltas: Real
+
+    @property
+    def logs(self) -> Real:
+        """Never rising: an upper end at a smaller epsilon is one at a larger one."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.maximum(np.log(self.deltas), math.log(_LEAST) - 1))
+
+
+def look(profile: Profile, marks: Sequence[float]) -> Look:
+    """From 0 to the last mark; `marks` are epsilons of falling deltas, which may be of many orders of magnitude."""
+    ends = [0.0, *sorted({m for m in marks if 0 < m < math.inf})]
+    at = np.unique(np.concatenate([np.linspace(a, b, _BETWEEN + 1) for a, b in itertools.pairwise([0.0, *ends])]))
+    return Look(at, np.minimum.accumulate(np.array(profile([float(e) for e in at]))))
+
+
+def cost(trials: Trials, profile: Profile, seen: Look) -> Cost:
     """What selection adds to epsilon, from the profile of the base."""
     if math.isinf(trials.shape):
-        return _poisson_cost(trials.mean, profile)
+        return _poisson_cost(trials.mean, seen)
     gamma = trials.gamma if trials.mean > 1 else 1.0
     root = _root(raised((1 - gamma) / gamma, 8), profile)
     return Cost(trials.mean, ((raised(raised(trials.shape + 1, 2) * root, 2), 0.0),))
@@ -127,8 +151,8 @@ def _root(factor: float, profile: Profile) -> float:
     """An e with e^e - 1 >= factor * delta(e), about the least."""
     if factor == 0:
         return 0.0
-    high = raised(math.log1p(factor), 16, 1 + factor)  # enough whatever delta is
-    tried = [float(e) for e in np.geomspace(min(1e-6, high / 2), high, 32)]
+    high = raised(math.log1p(raised(factor * profile([0.0])[0], 4)), 16, 1 + factor)  # enough as delta falls
+    tried = [float(e) for e in np.geomspace(high * _LOWEST, high, 32)]
     for _ in range(9):
         enough = [
             lowered(math.expm1(e), 4) >= raised(factor * d, 4) for e, d in zip(tried, profile(tried), strict=True)
@@ -139,27 +163,22 @@ def _root(factor: float, profile: Profile) -> float:
     return high
 
 
-def _poisson_cost(mean: float, profile: Profile) -> Cost:
-    places = [0.0, *(float(e) for e in np.geomspace(1e-4, 20.0, 60))]
-    deltas = np.array(profile(places))
-    ways = [(raised(mean * deltas[0], 4), 0.0)]  # w0 = 1 and e = 0
+def _poisson_cost(mean: float, seen: Look) -> Cost:
+    ways = [(raised(mean * float(seen.deltas[0]), 4), 0.0)]  # w0 = 1 and e = 0
     for share in np.geomspace(1e-3, 1.0, 40):
         w = float(share)
-        grown = raised(float(np.min(raised(np.expm1(np.array(places)) * w + deltas, 8))), 4)
+        grown = raised(float(np.min(raised(np.expm1(np.minimum(seen.at, 700.0)) * w + seen.deltas, 8))), 4)
         ways.append((raised(mean * grown, 4), 0.0 if w == 1 else raised(math.exp(-mean * w), 8)))
     return Cost(mean, tuple((float(a), float(b)) for a, b in ways))
 
 
-def bound_points(trials: Trials, spent: Cost, profile: Profile, reach: float, top: float) -> list[tuple[float, float]]:
-    """(x, upper bound on delta_A(x)), x whole multiples of one number, closer where delta falls faster; `reach` is the
-    epsilon of the base beyond which nothing is asked, `top` its largest loss (infinite if there is none)."""
-    first = profile([0.0])[0]
+def bound_points(trials: Trials, spent: Cost, profile: Profile, seen: Look, top: float) -> list[tuple[float, float]]:
+    """(x, upper bound on delta_A(x)), x whole multiples of one number, closer where delta falls faster; beyond the last
+    epsilon that was `seen` nothing is asked, `top` is the base's largest loss (infinite if there is none)."""
+    first, y, logs = float(seen.deltas[0]), seen.at, seen.logs
     agree = 1 - float(trials.gained(np.zeros(1), np.array([1 - first]))[0]) - trials.nothing
     whole = min(raised(agree, 2 * trials.slack, 1.0), 1.0) if first < 1 else 1.0
     points = [(0.0, whole)]
-    y = np.linspace(0.0, reach, 160)
-    with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(np.array(profile([float(v) for v in y]))), math.log(_LEAST) - 1)
     xs = _places(spent, y, logs)
     chosen = [_best_way(spent, x, y, logs) for x in xs]
     asked = [max(lowered(x - shift, 4, x + shift), 0.0) for x, (shift, _) in zip(xs, chosen, strict=True)]

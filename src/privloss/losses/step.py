@@ -59,6 +59,7 @@ class Step:
     # (None: nothing is claimed).
     normal: float | None = None
     finite: Callable[[int], tuple[Table, Table | None]] | None = None
+    few_hits: Callable[[int], Step | None] | None = None  # another pair above, and below, where so few uses ask for it
     contributions_known: bool = False  # the bound on one record's contribution is known, not only a sensitivity
     null_adds_nothing: bool = False  # a zeroed-out record leaves the output as if it were absent
 
@@ -101,6 +102,11 @@ class Step:
             raise NoPair
         return self.poisson(rate)
 
+    def used(self, count: int) -> Step:
+        """The step as a plan with so many uses of it asks it."""
+        found = None if self.few_hits is None else self.few_hits(count)
+        return self if found is None else replace(self, loss=found.loss, attained=found.attained)
+
     def times(self, count: int) -> Step:
         """`count` uses as one step: for samplers of whole epochs."""
         if count == 1:
@@ -120,6 +126,7 @@ class Step:
             distances=None,
             normal=None,
             finite=None,
+            few_hits=None,
         )
 
     def saying(self, theorem: str, assumption: str) -> Step:

@@ -12,7 +12,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from privloss.adjacency import REPLACE_ONE
 from privloss.errors import InvalidInput, Unsupported
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.product import product
-from privloss.losses.selection import Trials, bound_points, cost, instances
+from privloss.losses.selection import Trials, bound_points, cost, instances, look
 from privloss.losses.step import Step
 from privloss.losses.table.loss import TableLoss
 from privloss.losses.table.polygon import privacy_profile
@@ -32,12 +32,16 @@ from privloss.mechanisms.base import Mechanism, Plan, set_field, shown
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number, shape, steps, whole
 from privloss.mechanisms.worst_neighbours import worst_neighbours
+from privloss.numerics.floats import Real, exp_up, raised
 
 POISSON = "poisson"
 NOTHING = Table(np.zeros(1), np.ones(1), symmetric=True, exact=True)  # one outcome, without loss
-_DELTAS = (1e-30, 1e-20, 1e-12, 1e-8, 1e-5, 1e-3, 1e-2)
-_TESTS, _INSTANCES = 120, 40
-_RATES = tuple(float(a) for a in np.concatenate([np.geomspace(1e-11, 0.05, _TESTS), np.linspace(0.06, 0.98, 40)]))
+_DELTAS = (1e-2, 1e-5, 1e-9, 1e-18)  # where the profile is looked for
+_FARTHEST = -math.log(1e-30)  # beyond the last of them moments do
+_BEYOND = 4.0
+_ORDERS = tuple(float(a) for a in 1 + np.geomspace(0.05, 2e4, 60))
+_INSTANCES = 40
+_RAREST, _PER_DECADE, _COMMON = (1e-11, 4e-13), 7, 20  # rates of tests that may be ranked first or last
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,20 +90,55 @@ def _step(m: SelectBest, adjacency: str) -> Step:
     if m.trials is not None:
         return _fixed(m, m.trials, adjacency)
     plan, law = Plan(m.base, adjacency), m.law
-    known: dict[float, float] = {}
-
-    def profile(epsilons: Any) -> list[float]:
-        new = [e for e in dict.fromkeys(epsilons) if e not in known]
-        if new:
-            known.update(zip(new, (d.upper for d in plan.delta(new)), strict=True))
-        return [known[e] for e in epsilons]
-
-    spent = cost(law, profile)
-    reach = next((e for e in (plan.epsilon(d).upper for d in _DELTAS) if e < math.inf), 0.0)
-    points = bound_points(law, spent, profile, reach, plan.epsilon(0.0).upper)
+    profile = _Profile(plan)
+    seen = look(profile.at, profile.marks)
+    spent = cost(law, profile.at, seen)
+    points = bound_points(law, spent, profile.at, seen, profile.largest)
     table = privacy_profile([x for x, _ in points], [d for _, d in points])
     step = Step.of_table(table, _theorem(m, spent.least), _assumption(m, adjacency), mirrored=True)
     return _with_instances(step, _instances(plan, law, points), _unranked(plan, law))
+
+
+class _Profile:
+    """Upper ends of a plan's delta: the exact engine's, and far out Chernoff's, which take no work.
+
+    delta(e) <= (1 - 1/a)^(a-1)/a e^((a-1) (D_a - e)), D_a the Renyi divergence of order a (Canonne, Kamath, Steinke
+    2020, Prop. 12)."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.known: dict[float, float] = {}
+        self.largest = plan.epsilon(0.0).upper
+        first = self.at([0.0])[0]
+        near = [plan.epsilon(d).upper for d in (first / 3, *_DELTAS) if d < first] if first > 0 else []
+        self.near = max((e for e in near if e < math.inf), default=0.0)
+        self.orders, self.logs = self._moments()
+        far = float(np.min((_FARTHEST + self.logs) / (self.orders - 1), initial=math.inf))
+        self.marks = [*near, far] if far < _BEYOND * self.near else near  # so much farther would cost digits nearby
+
+    def _moments(self) -> tuple[Real, Real]:
+        """Orders a, and (a-1) D_a plus the logarithm of the factor in front, rounded up."""
+        found = self.plan.rdp(list(_ORDERS))
+        pairs = [(a, d.upper) for a, d in zip(_ORDERS, found, strict=True) if d.upper < math.inf]
+        a, d = np.array(pairs).reshape(-1, 2).T
+        front = (a - 1) * np.log1p(-1 / a) - np.log(a)
+        return a, np.asarray(raised((a - 1) * d + front, 64, (a - 1) * (d + 1) + np.log(a)))
+
+    def at(self, epsilons: Sequence[float]) -> list[float]:
+        """Upper ends of delta at these epsilons."""
+        new = [e for e in dict.fromkeys(epsilons) if e not in self.known]
+        asked = [e for e in new if e == 0 or e <= self.near]
+        if asked:
+            self.known.update(zip(asked, (d.upper for d in self.plan.delta(asked)), strict=True))
+        self.known.update((e, self._chernoff(e)) for e in new if e not in self.known)
+        return [self.known[e] for e in epsilons]
+
+    def _chernoff(self, e: float) -> float:
+        if e >= self.largest:
+            return 0.0
+        logs = self.logs - (self.orders - 1) * e
+        least = np.min(raised(logs, 8, np.abs(logs) + (self.orders - 1) * e), initial=0.0)
+        return float(min(exp_up(float(least)), self.known.get(self.near, 1.0)))
 
 
 def _theorem(m: SelectBest, shift: float) -> str:
@@ -125,10 +164,18 @@ def _instances(plan: Plan, law: Trials, points: list[tuple[float, float]]) -> li
     worst = worst_neighbours(plan)
     if not worst.curve.empty or not worst.loss.parts or worst.attained or not worst.loss.symmetric:
         return []
-    powers = [1 - fnr.upper for fnr in plan.tradeoff(list(_RATES), tolerance=1e-12)]
+    rates = _rates(plan.total_variation().upper)
+    powers = [1 - fnr.upper for fnr in plan.tradeoff(rates, tolerance=1e-12)]
     used = [x for x, d in points if d > 1e-25]
     at = [float(x) for x in np.linspace(0.0, max(used, default=0.0), _INSTANCES)]
-    return instances(law, list(zip(_RATES, powers, strict=True)), at)
+    return instances(law, list(zip(rates, powers, strict=True)), at)
+
+
+def _rates(variation: float) -> list[float]:
+    """False positive rates of tests: rarer ones where something is told often."""
+    least = max(_RAREST[0], min(_RAREST[1] / variation, 1e-6)) if variation > 0 else 1e-6
+    many = math.ceil(_PER_DECADE * math.log10(0.05 / least))
+    return [float(a) for a in np.concatenate([np.geomspace(least, 0.05, many), np.linspace(0.06, 0.98, _COMMON)])]
 
 
 def _unranked(plan: Plan, law: Trials) -> tuple[PrivacyLoss | None, ...]:
@@ -143,8 +190,13 @@ def _with_instances(step: Step, tables: list[Table], unranked: tuple[PrivacyLoss
     """The step with what is attained, also on samples."""
     below = tables[len(tables) // 2] if tables else NOTHING
     sampled = Step.of_table(_row(step), "", "", mirrored=True, below=below)
-    attained = tuple(TableLoss.one(table) for table in tables) or unranked
+    attained = tuple(_some([*(TableLoss.one(table) for table in tables), *unranked]))
     return replace(step, attained=attained, poisson=sampled.poisson, symmetric=sampled.symmetric, finite=sampled.finite)
+
+
+def _some(members: Sequence[PrivacyLoss | None]) -> list[PrivacyLoss | None]:
+    """Those that say something; nothing is said if there is none."""
+    return [m for m in members if m is not None] or [None]
 
 
 def _row(step: Step) -> Table:
@@ -172,7 +224,7 @@ def _fixed(m: SelectBest, trials: int, adjacency: str) -> Step:
         (_assumption(m, adjacency),),
         runs.loss if runs.loss.parts else None,
         mirrored=even,
-        attained=tuple(TableLoss.one(table) for table in _instances(plan, m.law, asked)) or _unranked(plan, m.law),
+        attained=tuple(_some([*map(TableLoss.one, _instances(plan, m.law, asked)), *_unranked(plan, m.law)])),
         curve=None if runs.curve.empty else runs.curve,
         poisson=silent(shared.poisson),
         symmetric=silent(shared.symmetric),

@@ -321,7 +321,7 @@ def test_prices_that_take_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch)
 def test_when_there_is_no_time_left_the_page_says_so_and_stands(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
-    service = serving(f"{tmp_path}/own.db", price_cpu=0.001)
+    service = serving(f"{tmp_path}/own.db", price_cpu=1e-6)
     visitor = Person(service)
     part(visitor, "answer", {**GAUSSIAN, "s0.m.noise_multiplier": "21"})
     found = visitor.post("/ui/calculator", {**GAUSSIAN, "s0.m.noise_multiplier": "22"})

@@ -156,18 +156,18 @@ class SqliteStore(Store):
                 repeats.take(number, key, pattern)
 
     def _write_many(self, cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """At most `_TOGETHER` rows, inserted by one statement."""
-        if not rows:
-            return
-        self.boundary(statement)
-        if len(rows) == 1:
-            done = cursor.execute(statement, rows[0])
-        elif statement.startswith("UPDATE"):
-            done = cursor.executemany(statement, rows)
-        else:
-            done = cursor.execute(_inserting(statement, len(rows)), list(chain.from_iterable(rows)))
-        if statement is INSERT_EVENT:
-            cursor.last = done.lastrowid or 0
+        """Rows are inserted by one statement, or a few if there are more than `_TOGETHER`."""
+        for first in range(0, len(rows), _TOGETHER):
+            part = rows[first : first + _TOGETHER]
+            self.boundary(statement)
+            if len(part) == 1:
+                done = cursor.execute(statement, part[0])
+            elif statement.startswith("UPDATE"):
+                done = cursor.executemany(statement, part)
+            else:
+                done = cursor.execute(_inserting(statement, len(part)), list(chain.from_iterable(part)))
+            if statement is INSERT_EVENT:
+                cursor.last = done.lastrowid or 0
 
     def remember(self, cursor: _Connection, held: Loaded) -> None:
         held.settle()

@@ -18,13 +18,14 @@ from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
 from privloss.numerics.contour.reading import SplitReading
 from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
-from privloss.numerics.contour.transform import TooExpensive, Transform, kappa_bound_epsilon, log_kappa
+from privloss.numerics.contour.transform import RareLosses, TooExpensive, Transform, kappa_bound_epsilon, log_kappa
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 
 _NARROW = 1e-9  # relative width from which one line is enough
 _APART = 1e-8  # relative distance from which on two values of delta tell its slope
 _POOR = 1e-3  # relative width from which a blur is asked for a second opinion
 _FAIR = 1e-8  # relative width from which a few outcomes are taken apart
+Moments = tuple[float, float, float]  # K, K', K'' at a point
 
 
 @dataclass(frozen=True)
@@ -148,19 +149,9 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
         return Solved(-math.inf, 0.0, None)
     if transform.rare is None:
         return _on_one_line(transform, level, tolerance, start)
-    # a sum of normal shape has eps here; few hits lie further out
-    normal = start[1] + math.sqrt(max(start[2], 1e-300) * max(-2 * level[0], 1.0))
-    rough = math.nan
-    if transform.rare.decisive(normal, level[0]):
-        rough = transform.rare.rough_epsilon(level[0])
-    found: Solved | None = None
-    if not (rough > 0 and transform.rare.decisive(rough, level[0])):
-        with contextlib.suppress(TooExpensive):
-            found = _on_one_line(transform, level, tolerance, start, blur=False)
-            if found.upper - found.lower < _NARROW * abs(found.upper):
-                return found
-    if not rough > 0:
-        rough = found.upper if found is not None and 0 < found.upper < math.inf else normal
+    found, rough = _before_classes(transform, transform.rare, level, tolerance, start)
+    if found is not None and found.upper - found.lower < _NARROW * abs(found.upper):
+        return found
     enough = _POOR if transform.apart is None else _FAIR
     with contextlib.suppress(TooExpensive):
         found = _within(_by_classes(transform, level, rough, tolerance, reach), found)
@@ -172,6 +163,22 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
             return found
     last = _on_one_line(transform, level, tolerance, start)
     return last if found is None or last.upper - last.lower < found.upper - found.lower else found
+
+
+def _before_classes(
+    transform: Transform, rare: RareLosses, level: tuple[float, float], tolerance: float, start: Moments
+) -> tuple[Solved | None, float]:
+    """One line, unless rare losses surely decide; and about where eps is."""
+    # a sum of normal shape has eps here; few hits lie further out
+    normal = start[1] + math.sqrt(max(start[2], 1e-300) * max(-2 * level[0], 1.0))
+    rough = rare.rough_epsilon(level[0]) if rare.decisive(normal, level[0]) else math.nan
+    found: Solved | None = None
+    if not (rough > 0 and rare.decisive(rough, level[0])):
+        with contextlib.suppress(TooExpensive):
+            found = _on_one_line(transform, level, tolerance, start, blur=False)
+    if rough > 0:
+        return found, rough
+    return found, found.upper if found is not None and 0 < found.upper < math.inf else normal
 
 
 def _by_classes(
@@ -215,7 +222,7 @@ def _on_one_line(
     transform: Transform,
     level: tuple[float, float],
     tolerance: float,
-    start: tuple[float, float, float],
+    start: Moments,
     blur: bool = True,
 ) -> Solved:
     log_delta = level[0]
@@ -254,7 +261,7 @@ def epsilon_near(transform: Transform, level: tuple[float, float], eps: float, t
     return _solve_on(transform, draw(transform, saddle, eps, tolerance), level, saddle)
 
 
-def _saddle_at(transform: Transform, log_delta: float, start: tuple[float, float, float] | None = None) -> Saddle:
+def _saddle_at(transform: Transform, log_delta: float, start: Moments | None = None) -> Saddle:
     """The saddle for a given delta; a sum of Gaussian shape has it where c^2 Var/2 is about -log delta."""
     reach = math.sqrt(max(-2 * log_delta - 6.0, 1.0))
     return find_saddle(

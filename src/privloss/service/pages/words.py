@@ -106,8 +106,8 @@ def chance(delta: float) -> str:
         return f"one in {_POWERS[tens]}" if tens in _POWERS else f"one in {power(tens)}"
     many = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(Decimal(1) / Decimal(delta))
     if many >= 10**9:
-        return f"one in {down(float(many), 3)}"
-    return f"one in {down(float(many / 10**6), 3)} million" if many >= 10**_LARGE else f"one in {grouped(int(many))}"
+        return f"one in {down(str(many), 3)}"
+    return f"one in {down(str(many / 10**6), 3)} million" if many >= 10**_LARGE else f"one in {grouped(int(many))}"
 
 
 def promise(epsilon: float, delta: float, unit: str, adjacency: str) -> str:

@@ -148,13 +148,13 @@ def to_login(page: Page, to: Callable[[str], None]) -> None:
 def test_without_a_script(at: Open, site: Site) -> None:
     seen = at(java_script_enabled=False)
     page = seen.go("/ui/calculator")
-    page.select_option('[id="s0.mechanism"]', "laplace:0")
+    page.select_option('[id="s0.mechanism"]', "gaussian:1")
     page.click("text=Show its fields")
-    page.fill('[id="s0.m.scale"]', "5")
+    page.fill('[id="s0.m.sigma"]', "5")
     page.click("text=Add a step")
     page.click("text=Remove step 2")
     page.click(".answer .primary")
-    assert shown(pl.Laplace(5.0).poisson(0.01) * 10_000) in page.inner_text("#answer .number")
+    assert shown(pl.Gaussian(sigma=5.0).poisson(0.01) * 10_000) in page.inner_text("#answer .number")
     assert page.locator("#curves svg").count() == 2
     page.click("button[value=calibrate]")
     assert "as much noise at every step" in page.inner_text("#calibrated")
