@@ -74,7 +74,7 @@ def attacks(found: Mapping[str, Any], alarms: float) -> Drawn:
             Curve(((0.0, 1.0), (1.0, 0.0)), "guess"),
             Curve(points),
         ),
-        (Mark((alarms, at), f"at {words.percent(alarms)}: misses {words.down(100 * at, 3)} % or more"),),
+        (Mark((alarms, at), f"at {words.percent(alarms)}: misses {words.down(100 * Fraction(at), 3)} % or more"),),
     )  # fmt: skip
     means = (
         "Whoever tries to tell from the outcome whether the data are in it lies in the shaded area: fewer misses cost "
@@ -82,7 +82,9 @@ def attacks(found: Mapping[str, Any], alarms: float) -> Drawn:
     )
     shown = [0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0]
     table = tuple(
-        (f"{words.up(100 * a)} %", f"{words.down(100 * m)} %", words.percent(1 - m)) for a, m in points if a in shown
+        (words.percent(a), f"{words.down(100 * Fraction(m))} %", words.percent(1 - Fraction(m)))
+        for a, m in points
+        if a in shown
     )
     return Drawn(chart.title, chart.svg(), means, ("false alarms", "misses, at least", "finds, at most"), table)
 

@@ -36,16 +36,16 @@ _POWERS = {
 # -- digits ------------------------------------------------------------------------------------------------------------
 
 
-def up(value: float | str, digits: int = 4) -> str:
+def up(value: float | str | Fraction, digits: int = 4) -> str:
     """Rounded up."""
     return _written(value, digits, ROUND_CEILING)
 
 
-def down(value: float | str, digits: int = 4) -> str:
+def down(value: float | str | Fraction, digits: int = 4) -> str:
     return _written(value, digits, ROUND_FLOOR)
 
 
-def _written(value: float | str, digits: int, rounding: str) -> str:
+def _written(value: float | str | Fraction, digits: int, rounding: str) -> str:
     """Also of "Infinity", as answers have it, and of fractions, as the ledger has them."""
     if value in ("Infinity", math.inf):
         return "infinite"
@@ -78,9 +78,9 @@ def grouped(number: int) -> str:
     return f"{number:,}".replace(",", _SPACE) if number >= 10_000 else str(number)
 
 
-def percent(share: float) -> str:
+def percent(share: float | Fraction) -> str:
     """Rounded up."""
-    return f"{up(100 * share, 3)}{_SPACE}%"
+    return f"{up(100 * Fraction(share), 3)}{_SPACE}%"
 
 
 # -- what epsilon and delta say ----------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def chance(delta: float) -> str:
     tens = round(-math.log10(delta))
     if math.isclose(delta, 10.0**-tens, rel_tol=1e-12):
         return f"one in {_POWERS[tens]}" if tens in _POWERS else f"one in {power(tens)}"
-    many = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(Decimal(1) / Decimal(delta))
+    many = Context(prec=3, rounding=ROUND_FLOOR).divide(Decimal(1), Decimal(delta))
     if many >= 10**9:
         return f"one in {down(str(many), 3)}"
     return f"one in {down(str(many / 10**6), 3)} million" if many >= 10**_LARGE else f"one in {grouped(int(many))}"
@@ -124,7 +124,7 @@ def promise(epsilon: float, delta: float, unit: str, adjacency: str) -> str:
 
 def attack(alarms: float, misses: float, adjacency: str) -> str:
     """The trade-off at one rate of false alarms: the power of any test."""
-    found = percent(1 - misses)
+    found = percent(1 - Fraction(misses))
     if adjacency == ADD_REMOVE:
         return (
             f"An attack that raises a false alarm for {percent(alarms)} of those who are not in the data finds at most "
