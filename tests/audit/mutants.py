@@ -48,7 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     _m("limits", "upper limit of one success less", f"{_A}/rates.py", "found = betainccinv(k + 1, trials - k, alpha)", "found = betainccinv(k, trials - k + 1, alpha)"),
     _m("limits", "upper limit below 1 where all are hits", f"{_A}/rates.py", "np.where(np.asarray(hits) < trials, safe, 1.0)", "np.where(np.asarray(hits) <= trials, safe, 1.0)"),
     _m("limits", "two one-sided limits at alpha each", f"{_A}/trials.py", "low, high = rates.least_rate(tp, positives, alpha / 2), rates.most_rate(fp, negatives, alpha / 2)\n    return", "low, high = rates.least_rate(tp, positives, alpha), rates.most_rate(fp, negatives, alpha)\n    return"),
-    _m("mu", "the absolute value of mu", f"{_A}/rates.py", "return max(float(apart.max()) * (1 - 1e-12), 0.0)", "return abs(float(apart.max()))"),
+    _m("mu", "the absolute value of mu", f"{_A}/rates.py", "return max(float(apart.max()) * (1 - 1e-12), 0.0)", "return float(np.abs(apart).max())"),
     _m("ceiling", "x = m delta / m", f"{_A}/canaries.py", "lost = canaries * delta / guesses\n", "lost = delta\n"),
     _m("ceiling", "without 1 - x", f"{_A}/canaries.py", "(alpha - lost) / (1 - lost), 1 / guesses", "alpha, 1 / guesses"),
     _m("joint", "true rate at the lower end of a cell", f"{_A}/joint.py", "true = most_true(high)", "true = most_true(low)"),

@@ -153,3 +153,24 @@ def test_wide_answers_under_replacement(
     found = (step * count).epsilon(delta, adjacency="replace-one")  # type: ignore[operator]
     assert found.relative_width < width
     assert truth is None or found.lower <= truth <= found.upper
+
+
+@pytest.mark.parametrize(
+    ("step", "count", "delta", "adjacency", "width"),
+    [
+        # [.1332, .1362]: roundings beyond the largest loss were outcomes that Q has and P has not, 95397 times
+        (pl.Laplace(0.27582567575636363).poisson(1.7466080337520346e-05), 95397, 1.958e-9, None, 1e-5),
+        # [0, .00286]: a closed form that cancels
+        (pl.Laplace(0.6450818034040238).poisson(4.8035725552436806e-05), 16, 2.115e-8, None, 1e-5),
+        # [3.767, 3.769]: lines by classes were given up too early
+        (pl.Gaussian(noise_multiplier=0.634).poisson(0.0013053), 11, 1.01e-11, "replace-one", 1e-7),
+    ],
+)
+def test_ordinary_settings_that_were_wide(
+    step: object, count: int, delta: float, adjacency: str | None, width: float
+) -> None:
+    plan = step * count  # type: ignore[operator]
+    found = plan.epsilon(delta, adjacency=adjacency)
+    assert found.relative_width < width
+    assert plan.delta(found.upper, adjacency=adjacency).lower <= delta
+    assert plan.delta(found.lower, adjacency=adjacency).upper >= delta

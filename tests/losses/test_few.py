@@ -119,3 +119,15 @@ def test_what_is_left_out_counts_once_for_each_use() -> None:
     assert truth - rest > 2e-9
     assert logs[0] <= math.log(rest) * (1 - 1e-12)
     assert logs[1] >= math.log(truth)
+
+
+def test_tails_that_a_table_left_out_count_too() -> None:
+    rng = np.random.default_rng(3)
+    masses, values = np.full(40, (1 - 1e-4) / 40), rng.normal(0.0, 0.1, 40)
+    tail = lambda c, t: np.full(len(t), 1e-4)  # noqa: E731
+    few = FewOnGrid.of([(Table(values, masses, missing=(tail, tail)), 3)], math.log(1e-3))
+    logs = few.delta(0.2, 1e-8)
+    assert logs is not None
+    rest = all_sums(values, masses, 3, 0.2)
+    assert logs[0] <= math.log(rest)
+    assert logs[1] >= math.log(rest + 3e-4)

@@ -11,8 +11,10 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import privloss as pl
+from privloss.answers.pair import CONTOUR
 from privloss.losses.closed.adaptive_range import AdaptiveRange
 from privloss.losses.ranges import as_noise, block
+from privloss.numerics.work import limited
 from tests.losses.test_adaptive_range import one, then, two
 
 
@@ -146,3 +148,16 @@ def test_ranges_beyond_doubles_are_bounded(eps: float) -> None:
     assert 0 < found.lower <= found.upper
     assert found.upper >= 25 * eps  # all of one sign, at half of the range: randomised response
     assert plan.delta(3.0).upper == 1.0
+
+
+def test_forty_queries_of_many_kinds_are_read_on_one_line() -> None:
+    """Half a minute before: what stands beside tables lets a single line fall, and no class is needed."""
+    rng = np.random.default_rng(3)
+    plan = pl.Gaussian(9.0) * 1
+    for _ in range(10):
+        a, b, c = rng.uniform(4.0, 30.0, 3).tolist()
+        plan = plan + pl.Laplace(a) + pl.Gaussian(b) + pl.DiscreteLaplace(c) + pl.RandomizedResponse(1 / a)
+    with limited(5e7):
+        found = plan.epsilon(1e-6)
+    assert found.relative_width < 1e-9
+    assert found.method == CONTOUR

@@ -110,7 +110,8 @@ def test_far_out_moments_hold() -> None:
     """Chernoff's bound of the base, where the engine is not asked: above the truth, for all e."""
     base = pl.GDP(1.5).as_plan()
     profile = _Profile(base)
-    far = [float(e) for e in np.linspace(profile.near * 1.01, 60.0, 40)]
+    profile.at(profile.marks)
+    far = [profile.near * (1 + 1e-9), *(float(e) for e in np.linspace(profile.near * 1.01, 60.0, 40))]
     with mpmath.workdps(40):
         for e, found in zip(far, profile.at(far), strict=True):
             mu, x = mpmath.mpf(1.5), mpmath.mpf(e)
@@ -279,7 +280,10 @@ def test_concentration_of_selections(mean: float, shape: float) -> None:
 
         rho = max(most(p, q), most(q, p)) * 1.01
         shift = cost(law, profile, look(profile, [0.1, 1.0, 3.0])).ways[0][0]
-        bound = concentration(law, shift, rho)
+        bound, b = concentration(law, shift, rho), np.geomspace(1e-3, 1e4, 20_001)
+        assert bound == pytest.approx(
+            float((rho * (1 + b) + shift + math.log(mean + law.nothing) / b).min()), rel=1e-5
+        )  # D_b for a <= b
         for order in itertools.permutations(range(4)):
             forth, back = (np.array(ranked(weights, side[list(order)].tolist())) for side in (p, q))
             kept = forth > 1e-300

@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import laplace, norm
 
 import privloss as pl
+from privloss.losses import product
 from privloss.losses.density.normal import NormalPair
 from privloss.losses.table.build import from_vectors
 from privloss.losses.table.coarse import hull_above, merged_below, places_of
@@ -88,6 +89,14 @@ def test_few_hits_beside_gaussian_noise(eps: float, uses: int) -> None:
     assert found.lower <= truth * (1 + 1e-4)
     assert found.upper >= truth * (1 - 1e-4)
     assert found.relative_width < 2e-4
+
+
+def test_few_cells_of_gaussian_noise_lie_on_either_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(product, "_CELLS", 40)
+    a = 1 / (1 + math.exp(-1.0))
+    truth = max(_beside([(a, 1 - a), (1 - a, a)], 1.5, 1e-3, 1e-4, back) for back in (False, True))
+    found = pl.together(pl.Gaussian(1.5), pl.RandomizedResponse(1.0)).poisson(1e-3).delta(1e-4)
+    assert found.lower < truth * (1 - 1e-4) < truth * (1 + 1e-4) < found.upper
 
 
 def test_an_uneven_release_that_may_disclose_beside_gaussian_noise() -> None:

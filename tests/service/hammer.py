@@ -183,6 +183,7 @@ def hammer(place: str, home: Path, size: Size) -> dict[str, Any]:
         field.stop.set()
         for each in clients:
             each.join()
+        running.await_ready()  # ended while its workers begin, it would say so at length
         code = running.end()
     finally:
         field.stop.set()

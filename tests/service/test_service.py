@@ -36,5 +36,6 @@ def test_a_process_answers_and_ends_in_order(process: Callable[..., Process], sq
         assert alice.get("/health/live").json() == {"live": True}
         held = alice.put("/v1/reservations/k", json={"datasets": ["census"], "cost": "1/11"})
         assert held.status_code == 201
+    running.await_ready()
     assert running.end() == 0
     assert "Traceback" not in running.log()

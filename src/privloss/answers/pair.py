@@ -12,7 +12,7 @@ import numpy as np
 from privloss.answers.last_resort import WIDE, wide_delta, wide_epsilon
 from privloss.answers.on_grid import GRID, delta_on_grid, enough, epsilon_on_grid
 from privloss.losses.composed import ComposedLoss
-from privloss.numerics.bound import Bound, exactly, largest
+from privloss.numerics.bound import Bound, exactly, intersection, largest
 from privloss.numerics.contour.many import Mirrored
 from privloss.numerics.contour.reading import Reading, solved
 from privloss.numerics.contour.solve import (
@@ -109,20 +109,26 @@ def _on_lines(
         with limited(_tried(loss)):
             solved = epsilon_bounds(loss, level, tolerance, reach)
     except TooExpensive:
-        return quick or closed or _bracketed(loss, level, tolerance) or _last_resort(loss, level, tolerance), None
+        return _without_lines(quick or closed, loss, level, tolerance), None
     if solved.line is None and solved.classes is None and not solved.apart:
         return exactly(0.0, PINSKER), None
-    answer = _read_off(solved)
-    if quick is not None:
-        answer = _intersection(answer, quick)
+    answer = _read_off(solved) if quick is None else intersection(_read_off(solved), quick)
     return _sharpened(answer, closed, loss, level, tolerance), solved
+
+
+def _without_lines(known: Bound | None, loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound:
+    if known is not None and known.relative_width <= _SEEN:
+        return known
+    between = _bracketed(loss, level, tolerance)
+    if known is not None and between is not None:
+        return intersection(known, between)
+    return between or known or _last_resort(loss, level, tolerance)
 
 
 def _tried(loss: ComposedLoss) -> float:
     """How much work lines may take: where tables lie on both sides only what they usually need."""
-    if not loss.may_lie_between:
-        return math.inf
-    return _SHORT_TRY if loss.rare is None else _TRY_BY_CLASSES
+    tried = _SHORT_TRY if loss.rare is None else _TRY_BY_CLASSES
+    return tried if loss.may_lie_between else math.inf
 
 
 def _sharpened(
@@ -131,14 +137,16 @@ def _sharpened(
     """What was read off a line, cut with what else is known, where it is wide."""
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
-        return Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes)
+        answer = Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes)
     if answer.relative_width > (_POOR if loss.rare is not None else _SEEN):
         between = _bracketed(loss, level, tolerance)
         if between is not None:
-            return _intersection(answer, between)
+            return intersection(answer, between)
+    if closed is not None:
+        return answer
     answer = _with_wider_blurs(answer, loss, level, tolerance)
     if answer.relative_width > _POOR:
-        return _intersection(answer, _last_resort(loss, level, tolerance))
+        return intersection(answer, _last_resort(loss, level, tolerance))
     return answer
 
 
@@ -210,7 +218,7 @@ def _with_wider_blurs(answer: Bound, loss: ComposedLoss, level: tuple[float, flo
             with contextlib.suppress(TooExpensive):
                 again = epsilon_bounds(loss, level, coarser)
                 if again.line is not None:
-                    answer = _intersection(answer, Bound(max(again.lower, 0.0), max(again.upper, 0.0), BLURRED))
+                    answer = intersection(answer, Bound(max(again.lower, 0.0), max(again.upper, 0.0), BLURRED))
     return answer
 
 
@@ -226,15 +234,7 @@ def _last_resort(loss: ComposedLoss, level: tuple[float, float], tolerance: floa
         near = epsilon_near(loss, level, guess, max(tolerance, 1e-8))
     except (TooExpensive, OverflowError):
         return wide
-    return _intersection(Bound(max(near.lower, 0.0), max(near.upper, 0.0), BLURRED), wide)
-
-
-def _intersection(first: Bound, second: Bound) -> Bound:
-    """Both are sound, so the truth lies in both (an empty intersection would be a bug, and raises)."""
-    lower, upper = max(first.lower, second.lower), min(first.upper, second.upper)
-    narrow = first if upper == first.upper and lower == first.lower else second
-    method = first.method if narrow is first else f"{first.method}; {second.method}"
-    return Bound(lower, upper, method, tuple(dict.fromkeys(first.notes + second.notes)))
+    return intersection(Bound(max(near.lower, 0.0), max(near.upper, 0.0), BLURRED), wide)
 
 
 def _near(loss: ComposedLoss, level: tuple[float, float]) -> float:
@@ -370,7 +370,7 @@ def _delta_between(loss: ComposedLoss, eps: float, tolerance: float, answer: Bou
         return answer
     ends = [_delta_one_direction(side, eps, max(tolerance, _BETWEEN))[0] for side in pair]
     found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
-    return _intersection(answer, found) if found.relative_width < answer.relative_width else answer
+    return intersection(answer, found) if found.relative_width < answer.relative_width else answer
 
 
 def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:

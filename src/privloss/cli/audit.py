@@ -162,21 +162,19 @@ def mechanism(
     claim_epsilon: Claimed = None,
     alpha: Alpha = "0.05",
     out: Out = None,
-    log: LogScale = False,
     as_json: AsJson = False,
 ) -> None:
     """A mechanism given as a function, on two neighbouring inputs."""
     from privloss.audit.black_box import mechanism as audit_mechanism
 
     path, claim = _picture(out), _claim(plan, claim_epsilon, delta)
-    first, second, f = json_of(x), json_of(y), _function(function)
     with progress_bar("running") as bar:
         found = audit_mechanism(
-            f, first, second,
+            _function(function), json_of(x), json_of(y),
             runs=_whole("--runs", runs), delta=number("--delta", delta), seed=_whole("--seed", seed),
             alpha=number("--alpha", alpha), claim=claim, progress=bar.step,
         )  # fmt: skip
-    _say(found, as_json, path, log, claim)
+    _say(found, as_json, path, claim=claim)
 
 
 @app.command()

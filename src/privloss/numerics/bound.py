@@ -185,3 +185,11 @@ class Bounds(Sequence[Bound]):
 
     def __repr__(self) -> str:
         return f"Bounds([{', '.join(map(repr, self._items))}])"
+
+
+def intersection(first: Bound, second: Bound) -> Bound:
+    """Both are sound, so the truth lies in both (an empty intersection would be a bug, and raises)."""
+    lower, upper = max(first.lower, second.lower), min(first.upper, second.upper)
+    narrow = first if upper == first.upper and lower == first.lower else second
+    method = first.method if narrow is first else f"{first.method}; {second.method}"
+    return Bound(lower, upper, method, tuple(dict.fromkeys(first.notes + second.notes)))

@@ -15,9 +15,11 @@ from privloss.losses.table.marked import MarkedTable, Outcomes
 from privloss.numerics.contour.transform import LineValues
 from privloss.numerics.floats import UNIT, Real, padded_up
 from privloss.numerics.stable import log1p_polar
+from privloss.numerics.work import charge
 
 _LEAST = 1e-320
 _FEW_STARTS, _ENOUGH = 2_000, 60.0  # rows of cells for which steps of other kinds are asked, and the fall wanted
+_ROW = 2e4  # evaluations that take as long as asking one of them for one row
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +175,7 @@ class TableSide:
             vertical = self.rest.vertical(c)
             base = base + self._other(c)
             if len(starts) <= _FEW_STARTS:
+                charge(_ROW * len(starts) * self.rest.kinds)
                 base = base - np.array([vertical.cells(float(start), width, count, _ENOUGH) for start in starts])
         return np.asarray(padded_up(np.where(np.isnan(base), np.inf, base), 1e-12, 1 + np.abs(base)))
 

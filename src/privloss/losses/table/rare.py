@@ -33,7 +33,8 @@ class RareTables:
     rest: PrivacyLoss | None
 
     def decisive(self, eps: float, log_delta: float) -> bool:
-        return True  # a single line is a class of its own here
+        # alone, a single line is a class of its own; what stands beside may let it fall
+        return self.rest is None or self._single(_SELDOM * math.exp(max(log_delta, -680.0))) > eps
 
     def rough_epsilon(self, log_delta: float) -> float:
         """About the eps that belongs to delta; nan where the grid cannot tell."""

@@ -150,7 +150,7 @@ def epsilon_bounds(transform: Transform, level: tuple[float, float], tolerance: 
     if transform.rare is None:
         return _on_one_line(transform, level, tolerance, start)
     found, rough = _before_classes(transform, transform.rare, level, tolerance, start)
-    if found is not None and found.upper - found.lower < _NARROW * abs(found.upper):
+    if found is not None and found.upper - found.lower < max(_NARROW, 10 * tolerance) * abs(found.upper):
         return found
     enough = _POOR if transform.apart is None else _FAIR
     with contextlib.suppress(TooExpensive):
@@ -178,7 +178,8 @@ def _before_classes(
             found = _on_one_line(transform, level, tolerance, start, blur=False)
     if rough > 0:
         return found, rough
-    return found, found.upper if found is not None and 0 < found.upper < math.inf else normal
+    rough = found.upper if found is not None else rare.rough_epsilon(level[0])
+    return found, rough if 0 < rough < math.inf else normal
 
 
 def _by_classes(
