@@ -52,7 +52,7 @@ MUTANTS: tuple[Mutant, ...] = (
     _m("ceiling", "x = m delta / m", f"{_A}/canaries.py", "lost = canaries * delta / guesses\n", "lost = delta\n"),
     _m("ceiling", "without 1 - x", f"{_A}/canaries.py", "(alpha - lost) / (1 - lost), 1 / guesses", "alpha, 1 / guesses"),
     _m("joint", "true rate at the lower end of a cell", f"{_A}/joint.py", "true = most_true(high)", "true = most_true(low)"),
-    _m("joint", "one success more for the tail", f"{_A}/joint.py", "betainc(critical[inside], n1 - critical[inside] + 1, y)", "betainc(critical[inside] + 1, n1 - critical[inside], y)"),
+    _m("joint", "one success more for the tail", f"{_A}/joint.py", "betainc(least, n1 - least + 1, true[of])", "betainc(least + 1, np.maximum(n1 - least, 0.5), true[of])"),
     _m("joint", "outcomes as extreme as the one seen left out", f"{_A}/joint.py", "(statistic < seen)", "(statistic <= seen)"),
     _m("band", "counts below the curve not dropped", f"{_A}/bands.py", "mass[low] = 0.0  #", "pass  #"),
     _m("band", "the last stretch forgotten", f"{_A}/bands.py", "-left + (n - counts) * math.log(left)", "0 * left + (n - counts) * math.log(left)"),
