@@ -177,5 +177,10 @@ def _split(members: Real, others: Real, delta: float, alpha: float, claim: Claim
     return replace(
         found,
         method=f"threshold from a random half, {found.method} on the other",
-        assumptions=assumed(_FIXED, claim, "the threshold was chosen on a random half of the scores"),
+        assumptions=assumed(
+            _FIXED,
+            claim,
+            "the threshold was chosen on a random half of the scores",
+            "the seed of the split was drawn at random, or scores stand in the order of their runs",
+        ),
     )

@@ -194,7 +194,9 @@ def joint_p(tp: int, positives: int, fp: int, negatives: int, alpha: float, clai
 
 
 def _claim_order(positives: int, negatives: int, alpha: float, claim: Claim) -> Real:
-    """By how far outcomes break the claim."""
+    """By how far outcomes break the claim; for a pair, by the epsilon they show, so that bound and verdict agree."""
+    if len(claim.eps) == 1:
+        return _order(positives, negatives, claim.deltas[0], alpha)
     low = rates.least_rate(np.arange(positives + 1), positives, alpha / 2)[:, None]
     high = rates.most_rate(np.arange(negatives + 1), negatives, alpha / 2)[None, :]
     value = np.stack([claim.excess(row, high[0]) for row in low])
