@@ -267,7 +267,9 @@ def test_halved_noise_is_refuted_by_one_run() -> None:
         ({"correct": 101}, "correct"), ({"guesses": 1001}, "guesses"), ({"canaries": 0}, "canaries"),
         ({"canaries": 2.5}, "canaries"), ({"correct": True}, "correct"), ({"delta": 1.0}, "delta"),
         ({"delta": math.nan}, "delta"), ({"alpha": 0.5}, "alpha"), ({"alpha": 0.0}, "alpha"),
-        ({"inclusion": ""}, "inclusion"), ({"guesses_fixed": 1}, "guesses_fixed"), ({"claim": -1.0}, "claim"),
+        ({"inclusion": ""}, "inclusion"), ({"guesses_fixed": 1}, "guesses_fixed"),
+        ({"guesses_fixed": None}, "guesses_fixed = None"),
+        ({"inclusion": None}, "inclusion = None: must be said"), ({"claim": -1.0}, "claim"),
         ({"claim": (1.0, 2.0)}, "claim"), ({"claim": "one"}, "claim"), ({"claim": (1.0,)}, "claim"),
     ],
 )  # fmt: skip

@@ -129,8 +129,12 @@ def test_no_signal_gives_nothing(n: int) -> None:
 def test_canaries_of_one_run_are_not_independent_trials() -> None:
     with pytest.raises(pl.InvalidInput, match="one_run"):
         pl.audit.counts(tp=9, positives=10, fp=0, negatives=10, delta=0.0, trials="one-run")
-    with pytest.raises(TypeError):
-        pl.audit.counts(tp=9, positives=10, fp=0, negatives=10, delta=0.0)  # no default
+    for call in (
+        lambda: pl.audit.counts(tp=9, positives=10, fp=0, negatives=10, delta=0.0),
+        lambda: pl.audit.scores([1.0, 2.0], [0.0], delta=0.0),
+    ):
+        with pytest.raises(pl.InvalidInput, match="trials = None: must be said"):
+            call()
 
 
 def test_a_claimed_pair_is_refuted_where_the_bound_exceeds_it() -> None:
@@ -181,6 +185,8 @@ def test_directions() -> None:
     assert 0 < both.epsilon < up.epsilon
     assert wrong.epsilon == 0
     assert any("reversed" in note for note in wrong.notes)
+    few = pl.audit.scores(members[:20], others[:20], delta=0.0, claim=9.0, **INDEPENDENT)
+    assert (few.verdict, few.notes) == ("blind", ("the ceiling lies below the claim",))
 
 
 def test_results_as_json_and_text() -> None:
@@ -212,7 +218,7 @@ def test_bad_counts(change: dict[str, object], match: str) -> None:
     ("members", "others", "more", "match"),
     [
         ([], [1.0], {}, "members"), ([1.0], [math.nan], {}, "others"), ([1.0, 1.0], [1.0], {}, "all scores"),
-        ("abc", [1.0], {}, "members"), ([1.0], ["x"], {}, "others"),
+        ("abc", [1.0], {}, "members"), ([1.0], ["x"], {}, "others"), ([10**400], [1.0], {}, "beyond all doubles"),
         ([1.0, 2.0], [0.0, 1.0], {"threshold": "split"}, "seed"),
         ([1.0, 2.0], [0.0, 1.0], {"threshold": "best"}, "threshold"),
         ([1.0, 2.0], [0.0, 1.0], {"threshold": math.nan}, "threshold"),

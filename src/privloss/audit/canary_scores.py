@@ -13,7 +13,7 @@ import numpy as np
 from privloss.audit import checks
 from privloss.audit.canaries import INCLUSION, coins, fits, judge, largest_refuted
 from privloss.audit.claim import Claim, read_claim
-from privloss.audit.result import Audit, judged, strongest
+from privloss.audit.result import Audit, below, judged, strongest
 from privloss.errors import InvalidInput
 from privloss.numerics.floats import Real
 
@@ -27,7 +27,7 @@ def one_run_scores(
     *,
     budgets: Any,
     delta: float,
-    inclusion: str,
+    inclusion: str | None = None,
     alpha: float = 0.05,
     claim: Any = None,
     seed: int | None = None,
@@ -44,9 +44,9 @@ def one_run_scores(
     if len(values) != len(coin):
         raise InvalidInput(f"scores, included: {len(values)} scores and {len(coin)} canaries; must be of equal length.")
     delta, alpha = checks.lost(delta), checks.level(alpha)
-    coins(inclusion)
+    said = coins(inclusion)
     known = read_claim(claim, delta)
-    fits(known, inclusion)
+    fits(known, said)
     drawn = secrets.randbits(63) if seed is None else checks.whole("seed", seed, 0, 2**63)
     shuffled = np.random.default_rng(drawn).permutation(len(values))
     values, coin = values[shuffled], coin[shuffled]
@@ -56,9 +56,9 @@ def one_run_scores(
     if isinstance(budgets, str):
         if budgets != "confidence":
             raise InvalidInput(f'budgets = {budgets!r}: must be pairs (k_in, k_out) or "confidence".')
-        found = _by_confidence(values, coin, delta, alpha, inclusion, known)
+        found = _by_confidence(values, coin, delta, alpha, said, known)
     else:
-        found = _by_budgets(values, coin, _pairs(budgets, len(values)), delta, alpha, inclusion, known)
+        found = _by_budgets(values, coin, _pairs(budgets, len(values)), delta, alpha, said, known)
     return replace(found, notes=(*found.notes, *notes))
 
 
@@ -141,5 +141,6 @@ def _by_confidence(values: Real, coin: Real, delta: float, alpha: float, inclusi
         ),
         p_value=p,
         counts={"canaries": len(values), "guesses": len(values), "correct": int(right.sum())},
+        notes=below(claim, max(ceiling, epsilon)),
         **judged(claim, p is not None and p <= alpha, best is not None and best <= alpha),
     )

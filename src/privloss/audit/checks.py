@@ -40,6 +40,8 @@ def numbers_of(name: str, values: Any) -> Real:
         found = np.array([float(v) for v in values], dtype=float)
     except (TypeError, ValueError):
         raise InvalidInput(f"{name}: must hold numbers only.") from None
+    except OverflowError:
+        raise InvalidInput(f"{name}: holds a whole number beyond all doubles.") from None
     if not len(found):
         raise InvalidInput(f"{name} = []: must not be empty.")
     if not np.all(np.isfinite(found)):
@@ -49,7 +51,7 @@ def numbers_of(name: str, values: Any) -> Real:
 
 def said(name: str, value: Any, options: dict[str, str]) -> str:
     """A hypothesis that must be named, since no test can notice that it fails."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         listed = "; ".join(f'"{word}": {meaning}' for word, meaning in options.items())
-        raise InvalidInput(f"{name} = {value!r}: must be said, one of {listed}.")
+        raise InvalidInput(f"{name} = {value!r}: must be said: {listed}.")
     return str(value)

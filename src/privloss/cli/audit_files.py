@@ -76,7 +76,7 @@ def rows_of(file: Path, columns: tuple[str, str]) -> list[dict[str, Any]]:
         for row in rows:
             try:
                 row[columns[0]] = float(row[columns[0]])
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise InvalidInput(f"{file}: {columns[0]} = {row[columns[0]]!r} is no number.") from None
     return rows
 
