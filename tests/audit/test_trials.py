@@ -186,7 +186,7 @@ def test_directions() -> None:
     assert wrong.epsilon == 0
     assert any("reversed" in note for note in wrong.notes)
     few = pl.audit.scores(members[:20], others[:20], delta=0.0, claim=9.0, **INDEPENDENT)
-    assert (few.verdict, few.notes) == ("blind", ("the ceiling lies below the claim",))
+    assert (few.verdict, few.notes) == ("blind", ("the ceiling lies below the claim: no result can refute it",))
 
 
 def test_results_as_json_and_text() -> None:
@@ -201,8 +201,9 @@ def test_results_as_json_and_text() -> None:
     ("change", "match"),
     [
         ({"tp": 101}, "tp"), ({"tp": 2.0}, "tp"), ({"fp": -1}, "fp"), ({"negatives": 0}, "negatives"),
-        ({"positives": True}, "positives"), ({"alpha": 0.5}, "alpha"), ({"alpha": math.nan}, "alpha"),
-        ({"delta": 1.0}, "delta"), ({"delta": -1e-9}, "delta"), ({"trials": "many"}, "trials"),
+        ({"positives": True}, "positives"), ({"alpha": 0.5}, "alpha = 0.5: must be below 0.5"),
+        ({"alpha": math.nan}, "alpha"),
+        ({"delta": 1.0}, "delta = 1.0: must be below 1"), ({"delta": -1e-9}, "delta"), ({"trials": "many"}, "trials"),
         ({"method": "guess"}, "method"),
     ],
 )  # fmt: skip

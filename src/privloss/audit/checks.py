@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Iterable
 from typing import Any
@@ -24,12 +23,18 @@ def whole(name: str, value: Any, low: int, high: int, rule: str = "") -> int:
 
 def level(alpha: Any) -> float:
     """The false alarm rate."""
-    return check.number("alpha", alpha, low=0, high=math.nextafter(0.5, 0), above=True)
+    return _below("alpha", check.number("alpha", alpha, low=0, high=0.5, above=True), 0.5)
 
 
 def lost(delta: Any) -> float:
     """The delta of an audit, fixed before looking."""
-    return check.number("delta", delta, low=0, high=math.nextafter(1.0, 0))
+    return _below("delta", check.number("delta", delta, low=0, high=1), 1.0)
+
+
+def _below(name: str, value: float, end: float) -> float:
+    if value == end:
+        raise InvalidInput(f"{name} = {value!r}: must be below {end:g}.")
+    return value
 
 
 def numbers_of(name: str, values: Any) -> Real:

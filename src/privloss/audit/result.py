@@ -78,7 +78,10 @@ def strongest(found: Sequence[Audit]) -> Audit:
 
 def below(claim: Claim | None, ceiling: float) -> tuple[str, ...]:
     """A note where the bound on epsilon could never reach what is claimed."""
-    return () if claim is None or ceiling >= claim.epsilon.lower else ("the ceiling lies below the claim",)
+    if claim is None or ceiling >= claim.epsilon.lower:
+        return ()
+    least = "no result can refute it" if claim.plan is None else "only its curve at another delta can be refuted"
+    return (f"the ceiling lies below the claim: {least}",)
 
 
 def judged(claim: Claim | None, refuted: bool, could: bool) -> dict[str, Any]:
