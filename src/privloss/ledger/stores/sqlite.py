@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +47,6 @@ def _inserting(statement: str, rows: int) -> str:
     """An INSERT of one row as that of several."""
     row = f"({marks(range(statement.count('?')))})"
     return statement + f", {row}" * (rows - 1)
-
-
-@lru_cache(maxsize=512)
-def _updating(statement: str, rows: int) -> str:
-    """An UPDATE of one row as that of several, which are different ones."""
-    row, number = f"({marks(range(statement.count('?')))})", count(1)
-    changed = re.sub(r"\?", lambda _: f"given.column{next(number)}", statement)
-    return changed.replace(" WHERE ", f" FROM (VALUES {', '.join([row] * rows)}) AS given WHERE ")
 
 
 class _Connection(sqlite3.Connection):
@@ -182,9 +173,10 @@ class SqliteStore(Store):
             self.boundary(statement)
             if len(part) == 1:
                 done = cursor.execute(statement, part[0])
+            elif statement.startswith("UPDATE"):
+                done = cursor.executemany(statement, part)
             else:
-                several = _updating if statement.startswith("UPDATE") else _inserting
-                done = cursor.execute(several(statement, len(part)), list(chain.from_iterable(part)))
+                done = cursor.execute(_inserting(statement, len(part)), list(chain.from_iterable(part)))
             if statement is INSERT_EVENT:
                 cursor.last = done.lastrowid or 0
 
