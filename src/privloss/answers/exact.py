@@ -83,9 +83,11 @@ def one_epsilon(plan: Plan, delta: float, *, adjacency: str | None = None, toler
     return found if isinstance(found, Bound) else found[0]
 
 
-def one_delta(plan: Plan, epsilon: float, *, adjacency: str | None = None, tolerance: float = 1e-10) -> Bound:
+def one_delta(
+    plan: Plan, epsilon: float, *, adjacency: str | None = None, tolerance: float = 1e-10, work: float | None = None
+) -> Bound:
     """`delta` at one number."""
-    found = delta(plan, check.number("epsilon", epsilon, low=0), adjacency=adjacency, tolerance=tolerance)
+    found = delta(plan, check.number("epsilon", epsilon, low=0), adjacency=adjacency, tolerance=tolerance, work=work)
     return found if isinstance(found, Bound) else found[0]
 
 
