@@ -9,16 +9,15 @@ _LATEST = "stores/migrations/sqlite/0007.sql"  # makes the table of events anew
 _REPEATS = "stores/repeats.py"
 _CAP = ",\n  CHECK (total_units <= cap_units)"
 _APPEND = "UPDATE OR DELETE OR TRUNCATE"
-_DECIDED = "outcomes = self._inner.run_all([command for command, _, _ in group], group[0][1])\n"
+_DECIDED = "found = iter(self._decided(commands, group[0].clock))\n"
 _EARLY = """
-            asked = [command for command, _, _ in group]
-            with self._inner.transaction() as cursor:
-                held = self._inner.load(cursor, asked, group[0][1], self._inner.remembered(cursor))
-                made, events = self._inner.decided(held, asked)
-                self._inner.write(cursor, held, [event for each in events for event in each])
-                for (_, _, early), each in zip(group, made, strict=True):
-                    early.give(each)
-            return
+        with self._inner.transaction() as cursor:
+            held = self._inner.load(cursor, commands, group[0].clock, self._inner.remembered(cursor))
+            made, events = self._inner.decided(held, commands)
+            self._inner.write(cursor, held, [event for each in events for event in each])
+            for work, one in zip(group, made, strict=True):
+                work.done([one])
+        return
 """
 
 STORES = (

@@ -129,7 +129,7 @@ class Store(Writing, ABC):
         for command in commands:
             made, refused = step(held.state, command, held.now)
             events.append(made)
-            outcomes.append(Outcome.of(command, refused, held.state, held.now))
+            outcomes.append(Outcome.of(command, refused, held.state, held.now, made=bool(made)))
         return outcomes, events
 
     # -- reading --
