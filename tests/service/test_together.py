@@ -42,7 +42,7 @@ def _plain(service: Service, client: Client, path: str, body: Any, method: str =
     headers = {"authorization": f"Bearer {client.token}", "content-type": "application/json", **more}
     raw = f"/v1/reservations/{path}".encode()
     scope: dict[str, Any] = {"type": "http", "method": method, "query_string": b"", "raw_path": raw}
-    scope["headers"] = [(name.encode(), text.encode()) for name, text in headers.items() if text]
+    scope["headers"] = [(name.lower().encode(), text.encode()) for name, text in headers.items() if text]
     exchange = Exchange(service.services, scope)
     exchange.matched(*Router().find(method, raw))
     exchange.body = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -58,13 +58,15 @@ def test_what_is_plain(sqlite: Service) -> None:
     assert not _plain(sqlite, alice, "k", COST)  # the first time
     for client in (alice, bob):
         assert client.reserve("first").status_code == 201
+    assert [each.get("/v1/datasets").status_code for each in (sqlite.steward, sqlite.auditor)] == [200, 200]
     before = sqlite.events()
     assert _plain(sqlite, alice, "k", COST)
     assert _plain(sqlite, alice, "k/start", {"run": "r" * 16}, "POST")
     assert _plain(sqlite, alice, "k/commit", b"", "POST")
     others: tuple[Any, ...] = (
         {**COST, "cost": "1/12"}, {**COST, "lease": 60.0}, {**COST, "label": "x"}, {**COST, "labels": {}},
-        {"datasets": ["census"], "plan": GAUSSIAN}, {**COST, "datasets": ["census", "taxes"]}, {**COST, "blocks": []},
+        {"datasets": ["census"], "plan": GAUSSIAN}, {**COST, "plan": GAUSSIAN},
+        {**COST, "datasets": ["census", "taxes"]}, {**COST, "blocks": []},
         {**COST, "analyst": "bob"}, {**COST, "cost": 1}, b"{", b"[]", b"", b" " * 5000 + json.dumps(COST).encode(),
     )  # fmt: skip
     assert not [body for body in others if _plain(sqlite, alice, "k", body)]
@@ -83,6 +85,7 @@ def test_whose_token_is_plain(serving: Callable[..., Service], sqlite_place: str
     for token in ("", "pl_", alice.token[:-1] + "_", alice.token.upper(), service.bob.token):  # type: ignore[index, union-attr]
         assert not _plain(service, service.client(token), "k", COST)
     assert not _plain(service, alice, "k", COST, authorization="")
+    assert not _plain(service, alice, "k", COST, Authorization="Bearer x")  # which of the two?
     assert [_plain(service, alice, "k", COST) for _ in range(4)] == [True] * 3 + [False]  # the bucket is empty
     service.clock.now += 1
     assert _plain(service, alice, "k", COST)

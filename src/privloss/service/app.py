@@ -61,10 +61,10 @@ class App(Starlette):
 
     def __init__(self, services: Services, **options: Any) -> None:
         super().__init__(**options)
-        self._services = services
+        self._services, self.api = services, Api(services)
 
     def build_middleware_stack(self) -> ASGIApp:
-        inner = Programs(super().build_middleware_stack(), Api(self._services))
+        inner = Programs(super().build_middleware_stack(), self.api)
         return Observed(Guard(inner, self._services), self._services)
 
 
