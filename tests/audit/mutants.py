@@ -47,7 +47,7 @@ def _m(label: str, what: str, file: str, old: str, new: str) -> Mutant:
 
 MUTANTS: tuple[Mutant, ...] = (
     _m("rates", "delta not subtracted", f"{_A}/rates.py", "np.log(np.maximum(low - delta, 0.0)) - np.log(high)", "np.log(np.maximum(low, 0.0)) - np.log(high)"),
-    _m("rates", "delta not subtracted from the complement", f"{_A}/rates.py", "np.log(np.maximum(1 - high - delta, 0.0)) - np.log(1 - low)", "np.log(np.maximum(1 - high, 0.0)) - np.log(1 - low)"),
+    _m("rates", "delta not subtracted from the complement", f"{_A}/rates.py", "left = remaining(delta) - high", "left = remaining(0.0) - high"),
     _m("limits", "upper limit of one success less", f"{_A}/rates.py", "found = betainccinv(k + 1, trials - k, alpha)", "found = betainccinv(k, trials - k + 1, alpha)"),
     _m("limits", "upper limit below 1 where all are hits", f"{_A}/rates.py", "np.where(np.asarray(hits) < trials, safe, 1.0)", "np.where(np.asarray(hits) <= trials, safe, 1.0)"),
     _m("limits", "two one-sided limits at alpha each", f"{_A}/trials.py", "low, high = rates.least_rate(tp, positives, alpha / 2), rates.most_rate(fp, negatives, alpha / 2)\n    return", "low, high = rates.least_rate(tp, positives, alpha), rates.most_rate(fp, negatives, alpha)\n    return"),
