@@ -262,8 +262,8 @@ STORES = (
     Mutant(
         "sqlite: an upgrade loses its triggers",
         "stores/migrations/sqlite/0007.sql",
-        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event WHEN EXISTS (SELECT 1 ",
-        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event WHEN FALSE AND EXISTS (SELECT 1 ",
+        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event",
+        "CREATE TRIGGER event_no_replace BEFORE INSERT ON place",
         "an_upgrade_that_is_cut_off",
     ),
     Mutant(
