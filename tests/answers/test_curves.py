@@ -283,3 +283,19 @@ def test_a_limit_of_work_ends_in_a_sound_interval_that_says_so() -> None:
 def test_bad_limits_are_refused(work: object) -> None:
     with pytest.raises(pl.InvalidInput, match="work"):
         pl.Gaussian(1.0).epsilon(1e-6, work=work)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("work", [1, 1e5, 1e7, 3e7])
+@pytest.mark.parametrize(
+    ("plan", "eps"),
+    [
+        (pl.Gaussian(0.165).poisson(0.000268) * 14, 0.003867),
+        (pl.Gaussian(0.165).poisson(0.0192) * 13875, 3.23),
+        (pl.Gaussian(0.3).poisson(0.05) * 20, 0.1),
+        (pl.DiscreteGaussian(2.0).poisson(1e-3) * 20, 0.01),
+    ],
+)
+def test_little_work_gives_wide_answers_not_errors(plan: pl.Plan, eps: float, work: float) -> None:
+    whole, little = plan.delta(eps), plan.delta(eps, work=work)
+    assert little.lower <= whole.upper
+    assert whole.lower <= little.upper

@@ -40,6 +40,34 @@ def test_never_below_random_bases_in_any_order(mean: float, shape: float) -> Non
     assert closest < 3.0  # the bound is about what is seen
 
 
+@pytest.mark.parametrize("mean", [1 + 1e-15, 1 + 1e-7, 1.5, 10.0, 1e4, 1e9])
+@pytest.mark.parametrize("shape", [-0.99, -0.9, -0.5, -1e-9, 5e-324, 0.0, 0.5, 1.0, 100.0, 1000.0])
+def test_gamma_has_at_least_the_mean(mean: float, shape: float) -> None:
+    """In 400 digits: shapes near -1 were cut off at 1e-18, means near 1 lost digits. A gamma too large is a bound too
+    low. Below 1e-200 there is none. What is gained is right to its slack, also where powers overflow."""
+    law = Trials(mean, shape)
+    if law.gamma == 0:
+        assert shape == -0.99
+        assert mean > 50
+        with pytest.raises(pl.InvalidInput, match="gamma would be below"):
+            pl.select_best(pl.Gaussian(1.0), mean=mean, shape=shape)
+        return
+    with mpmath.workdps(400):
+        g, h = mpmath.mpf(law.gamma), mpmath.mpf(shape)
+        made = h * (1 - g) / (g * (1 - g**h)) if shape else (1 / g - 1) / -mpmath.log(g)
+        assert mean * (1 - 1e-15) <= made <= mean * (1 + 1e-11) if law.gamma < 1 else mean < 1 + 1e-11
+
+        def f(u: mpmath.mpf) -> mpmath.mpf:
+            rest = 1 - (1 - g) * u
+            return (rest**-h - 1) / (g**-h - 1) if shape else mpmath.log(rest) / mpmath.log(g)
+
+        if law.gamma < 1:
+            for u, w in ((0.0, 1.0), (0.25, 0.5), (1 - 2.0**-20, 2.0**-21)):
+                exact = f(mpmath.mpf(u) + w) - f(mpmath.mpf(u))
+                found = float(law.gained(np.array([u]), np.array([w]))[0])
+                assert abs(found - exact) <= law.slack * 2.0**-53 * exact + mpmath.mpf(10) ** -300
+
+
 GAUSSIANS = [(0.3, 10.0, 1, 1.97484679), (1.0, 10.0, 1, 7.08031124), (1.0, 21.5, 0, 7.14800001)]
 
 
@@ -73,7 +101,8 @@ def test_a_training_run_tuned() -> None:
     assert run.epsilon(1e-6).upper == pytest.approx(1.7530, abs=5e-5)
     assert tuned.epsilon(1e-6).upper == pytest.approx(2.6248, abs=5e-5)
     assert (tuned * 3).epsilon(1e-6).upper == pytest.approx(5.9197, abs=2e-3)
-    assert tuned.epsilon(1e-6).lower >= run.epsilon(1e-6).lower
+    # lower ends that are far from the upper ones are not asked for more digits than six
+    assert tuned.epsilon(1e-6).lower >= run.epsilon(1e-6).lower * (1 - 1e-6)
     assert "tuning costs" in str(tuned.explain(delta=1e-6))
 
 
@@ -239,6 +268,17 @@ def test_points_are_multiples_of_one_number() -> None:
     points = bound_points(law, cost(law, profile, seen), profile, seen, math.inf)
     assert find_unit(np.array([x for x, _ in points[1:]])) is not None
     assert all(d2 <= d1 for (_, d1), (_, d2) in itertools.pairwise(points))
+
+
+def test_selections_at_their_ends() -> None:
+    """They ended in an overflow, in NaN and in an empty sequence."""
+    for run in (pl.Gaussian(0.0), pl.ApproxDP(0.0, 1.0)):
+        assert pl.select_best(run, mean=1e4, shape=1e3).delta(1.0).upper == 1
+    tuned = pl.select_best(pl.Gaussian(1.0), mean=10, shape=-0.95)
+    assert pl.Gaussian(1.0).epsilon(1e-6).upper < tuned.epsilon(1e-6).lower < tuned.epsilon(1e-6).upper < 5.8
+    many = pl.select_best(pl.RandomizedResponse(1.0), trials=10**9)
+    assert 0.1 < many.delta(1.0).lower <= many.delta(1.0).upper <= 1
+    assert float(Trials(1e9, 1.0, 10**9).gained(np.array([1e-3]), np.array([0.5]))[0]) == 0
 
 
 @pytest.mark.parametrize("sigma", [1e-3, 1.0, 1e3])

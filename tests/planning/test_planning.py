@@ -13,6 +13,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import privloss as pl
+from privloss.losses.table import brackets
+from privloss.planning.target import Target
 
 
 def sgd(noise: float) -> pl.Plan:
@@ -48,6 +50,35 @@ def test_any_target(epsilon: float) -> None:
 )
 def test_settings_that_hurt_elsewhere(family: Any, epsilon: float, delta: float, value: float, digits: float) -> None:
     assert pl.calibrate(family, epsilon=epsilon, delta=delta).value == pytest.approx(value, rel=digits)
+
+
+@pytest.mark.parametrize(("rate", "steps", "epsilon", "delta"), [(2e-4, 67, 2.47e-3, 1.9e-10), (0.02, 800, 0.6, 1e-8)])
+@pytest.mark.parametrize("noise", [0.165, 0.5, 1.0, 2.0, 3.3, 6.0])
+def test_a_short_look_tells_the_side(rate: float, steps: int, epsilon: float, delta: float, noise: float) -> None:
+    target, plan = Target(epsilon=epsilon, delta=delta), pl.Gaussian(noise).poisson(rate) * steps
+    found = target.glimpse(plan)
+    assert found is not None
+    assert (found <= 0) == (plan.epsilon(delta).upper <= epsilon)
+
+
+def test_a_short_look_near_the_target_says_nothing_wrong() -> None:
+    plan = pl.Gaussian(1.0).poisson(0.02) * 800
+    truth = plan.delta(0.6)
+    for share in (1 - 1e-12, 1 - 1e-6, 0.999):  # too little noise, if only just
+        assert (Target(epsilon=0.6, delta=truth.lower * share).glimpse(plan) or 1.0) > 0
+    for share in (1 + 1e-12, 1 + 1e-6, 1.001):
+        assert (Target(epsilon=0.6, delta=truth.upper * share).glimpse(plan) or 0.0) <= 0
+
+
+def test_far_ends_of_a_search_are_not_sharpened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first strides lead to noise of 0.165, where sharp answers take seconds."""
+
+    def refused(*_: object) -> None:
+        raise AssertionError("tables on both sides of a point that only has to lie on one side")
+
+    monkeypatch.setattr(brackets, "_below", refused)
+    found = pl.calibrate(lambda s: pl.Gaussian(s).poisson(2e-4) * 67, epsilon=2.47e-3, delta=1.9e-10)
+    assert found.achieved.upper <= 2.47e-3
 
 
 def test_most_steps_largest_rate_and_batch() -> None:

@@ -127,8 +127,15 @@ def _without_lines(known: Bound | None, loss: ComposedLoss, level: tuple[float, 
 
 def _tried(loss: ComposedLoss) -> float:
     """How much work lines may take: where tables lie on both sides only what they usually need."""
-    tried = _SHORT_TRY if loss.rare is None else _TRY_BY_CLASSES
+    tried = _TRY_BY_CLASSES if _may_be_split(loss) else _SHORT_TRY
     return tried if loss.may_lie_between else math.inf
+
+
+def _may_be_split(loss: ComposedLoss) -> bool:
+    """By the largest loss; not where that would need more nodes than there may be."""
+    with contextlib.suppress(TooExpensive):
+        return loss.rare is not None
+    return False
 
 
 def _sharpened(
@@ -138,7 +145,7 @@ def _sharpened(
     if closed is not None:
         lower, upper = max(answer.lower, closed.lower), min(answer.upper, closed.upper)
         answer = Bound(lower, upper, f"{CLOSED}; {answer.method}", answer.notes)
-    if answer.relative_width > (_POOR if loss.rare is not None else _SEEN):
+    if answer.relative_width > (_POOR if _may_be_split(loss) else _SEEN):
         between = _bracketed(loss, level, tolerance)
         if between is not None:
             return intersection(answer, between)
@@ -151,20 +158,23 @@ def _sharpened(
 
 
 def _bracketed(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
-    """Between two losses with finitely many values each; None where there are none, or they are too far apart."""
-    pair = loss.between(level[0])
-    if pair is None:
-        return None
-    low, high = with_infinite(loss, level)
-    levels = finite_level(pair[0], high), finite_level(pair[1], low)
-    if levels[1] is None:
-        return None
-    ends = [
-        one_direction(side, own, max(tolerance, _BETWEEN))[0] if own else exactly(0.0, BRACKETS)
-        for side, own in zip(pair, levels, strict=True)
-    ]
-    found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
-    return found if found.relative_width < _POOR else None
+    """Between two losses with finitely many values each; None where there are none, they are too far apart, or no work
+    is left for them."""
+    with contextlib.suppress(TooExpensive):
+        pair = loss.between(level[0])
+        if pair is None:
+            return None
+        low, high = with_infinite(loss, level)
+        levels = finite_level(pair[0], high), finite_level(pair[1], low)
+        if levels[1] is None:
+            return None
+        ends = [
+            one_direction(side, own, max(tolerance, _BETWEEN))[0] if own else exactly(0.0, BRACKETS)
+            for side, own in zip(pair, levels, strict=True)
+        ]
+        found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
+        return found if found.relative_width < _POOR else None
+    return None
 
 
 def _roughly(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
@@ -359,18 +369,20 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
         except TooExpensive:
             logs, method, notes = wide_delta(loss, eps), WIDE, ("the plan is beyond the exact engine",)
     answer = Bound(*with_infinite(loss, logs), method, notes)
-    narrow = logs[1] - logs[0] <= (_POOR if loss.rare is not None else 10 * _SEEN)
+    narrow = logs[1] - logs[0] <= (_POOR if _may_be_split(loss) else 10 * _SEEN)
     return answer if narrow else _delta_between(loss, eps, tolerance, answer), found
 
 
 def _delta_between(loss: ComposedLoss, eps: float, tolerance: float, answer: Bound) -> Bound:
-    """Sharpened between two losses with finitely many values each, where there are such."""
-    pair = loss.between(max(math.log(answer.upper), -_DEEP) if answer.upper > 0 else -_DEEP)
-    if pair is None:
-        return answer
-    ends = [_delta_one_direction(side, eps, max(tolerance, _BETWEEN))[0] for side in pair]
-    found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
-    return intersection(answer, found) if found.relative_width < answer.relative_width else answer
+    """Sharpened between two losses with finitely many values each, where there are such and work is left for them."""
+    with contextlib.suppress(TooExpensive):
+        pair = loss.between(max(math.log(answer.upper), -_DEEP) if answer.upper > 0 else -_DEEP)
+        if pair is None:
+            return answer
+        ends = [_delta_one_direction(side, eps, max(tolerance, _BETWEEN))[0] for side in pair]
+        found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
+        return intersection(answer, found) if found.relative_width < answer.relative_width else answer
+    return answer
 
 
 def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:

@@ -35,7 +35,8 @@ from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 Profile = Callable[[Sequence[float]], Sequence[float]]  # upper ends of delta at many epsilons
 _CLOSE = 1e-12  # relative error of gamma, and what it does to masses
-_SLACK = 4 * _CLOSE / UNIT
+_SMALLEST = 1e-200  # gamma: shapes near -1 have such numbers of runs, mostly one and hardly ever very many
+_LOGARITHMIC = 1e-200  # shapes that are 0 to all digits
 _LOWEST = 1e-4  # of the largest shift: the smallest that is tried
 _MANY = 30.0  # e^x beyond is e^x - 1 to its last digit but a few
 _STEPS = ((1e-3, 0.06), (1e-11, 0.02), (1e-15, 0.08), (0.0, 0.4))  # of log delta between points, down to which delta
@@ -54,21 +55,25 @@ class Trials:
 
     @property
     def gamma(self) -> float:
-        """The parameter that has this mean, rounded down: less only raises the bound (the mean falls in gamma)."""
+        """The parameter that has this mean, rounded down: less only raises the bound (the mean falls in gamma). 0 if it
+        is below `_SMALLEST`."""
         if self.shape == 1:
             return lowered(1 / self.mean, 4)
-        low, high = 1e-18, 1.0
+        enough = self.mean * (1 + _CLOSE)  # far above the roundings of `_mean`
+        low, high = _SMALLEST, 1.0
+        if _mean(low, self.shape) < enough:
+            return 0.0
         for _ in range(200):
-            mid = math.sqrt(low * high) if low < 0.25 else 0.5 * (low + high)
-            low, high = (mid, high) if _mean(mid, self.shape) > self.mean else (low, mid)
-        return low * (1 - _CLOSE)
+            mid = math.sqrt(low) * math.sqrt(high) if low < 0.25 else 0.5 * (low + high)
+            low, high = (mid, high) if _mean(mid, self.shape) >= enough else (low, mid)
+        return low
 
     def gained(self, u: Real, w: Real) -> Real:
         """f(u + w) - f(u), with its digits where w is small."""
         if self.fixed is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                grown = u**self.fixed * np.expm1(self.fixed * np.log1p(w / u))
-            return np.where(u > 0, grown, w**self.fixed)
+                share = -np.expm1(-self.fixed * np.log1p(w / u))  # of f(u + w)
+            return np.where(w > 0, (u + w) ** self.fixed * share, 0.0)
         if math.isinf(self.shape):
             grown, before = self.mean * w, self.mean * (u - 1)
             few = np.exp(before) * np.expm1(np.minimum(grown, _MANY))
@@ -77,16 +82,22 @@ class Trials:
         if self.mean == 1:
             return w
         gamma, shape = self.gamma, self.shape
-        rest = 1 - (1 - gamma) * u
+        rest = 1 - u + gamma * u  # never 0
         inner = np.log1p(-np.minimum((1 - gamma) * w / rest, 1 - 1e-16))
-        if shape == 0:
+        if abs(shape) < _LOGARITHMIC:
             return np.asarray(inner / math.log(gamma))
-        return np.asarray(rest**-shape * np.expm1(-shape * inner) / math.expm1(-shape * math.log(gamma)))
+        if shape < 0:
+            return np.asarray(rest**-shape * np.expm1(-shape * inner) / math.expm1(-shape * math.log(gamma)))
+        last = np.exp(shape * (math.log(gamma) - np.log(rest) - inner))
+        return np.asarray(last * np.expm1(shape * inner) / math.expm1(shape * math.log(gamma)))
 
     @property
     def slack(self) -> float:
-        """Units that `gained` may be off: its roundings, and f' <= m (its logarithm's: (h+1) m) times those of u, w."""
-        return _SLACK + 16 * self.mean * (1 + (self.shape if math.isfinite(self.shape) else 0.0))
+        """Units that `gained` may be off: its roundings; f' <= m (its logarithm's: (h+1) m) times those of u, w; and
+        what a mean too large by twice `_CLOSE` does. log f' = log m + (h+1) log(g / (1 - (1-g) u)) moves by that and
+        (h+1) times what log g does, which is less than 4 (1 + min(h+1, m)) of it in all."""
+        powers = self.shape + 1 if math.isfinite(self.shape) else 1.0
+        return 8 * (1 + min(powers, self.mean)) * _CLOSE / UNIT + 16 * self.mean * max(powers, 1.0)
 
     @property
     def nothing(self) -> float:
@@ -95,11 +106,13 @@ class Trials:
 
 
 def _mean(gamma: float, shape: float) -> float:
+    """Without a cancellation near gamma = 1."""
     if gamma == 1:
         return 1.0
-    if shape == 0:
-        return (1 / gamma - 1) / -math.log(gamma)
-    return shape * (1 - gamma) / (gamma * -math.expm1(shape * math.log(gamma)))
+    if abs(shape) < _LOGARITHMIC:
+        return (1 - gamma) / (gamma * -math.log(gamma))
+    powered = shape * math.log(gamma)
+    return shape * (1 - gamma) / gamma / -math.expm1(powered) if powered < 700 else 0.0
 
 
 # -- above -------------------------------------------------------------------------------------------------------------
@@ -151,7 +164,8 @@ def _root(factor: float, profile: Profile) -> float:
     """An e with e^e - 1 >= factor * delta(e), about the least."""
     if factor == 0:
         return 0.0
-    high = raised(math.log1p(raised(factor * profile([0.0])[0], 4)), 16, 1 + factor)  # enough as delta falls
+    found = math.log1p(raised(factor * profile([0.0])[0], 4))
+    high = raised(found, 16, 1 + found)  # enough as delta falls
     tried = [float(e) for e in np.geomspace(high * _LOWEST, high, 32)]
     for _ in range(9):
         enough = [
@@ -248,6 +262,8 @@ def instances(trials: Trials, tests: Sequence[tuple[float, float]], at: Sequence
     backs.append(_ranked(trials, q[j] - q[i], q[i]))
     forth, back = np.concatenate(rows), np.concatenate(backs)
     alike = np.all((forth > 0) == (back > 0), axis=1)  # others have lost a mass to rounding
+    if not alike.any():
+        return []
     forth, back = forth[alike], back[alike]
     chosen = {int(np.argmax((np.maximum(forth - math.exp(x) * back, 0.0)).sum(axis=1))) for x in np.minimum(at, 700.0)}
     return [_table(forth[k], back[k], trials) for k in sorted(chosen)]

@@ -64,6 +64,10 @@ class SelectBest(Mechanism):
             raise InvalidInput(f"shape = {self.shape!r}: goes with mean; the number of trials is fixed.")
         if self.mean is not None and self.mean < 1 and self.shape != POISSON:
             raise InvalidInput(f"mean = {self.mean!r}: must be at least 1; only a Poisson number of runs may be 0.")
+        if self.law.gamma == 0:
+            raise InvalidInput(
+                f"shape = {self.shape!r}, mean = {self.mean!r}: gamma would be below 1e-200; use a larger shape."
+            )
         set_field(self, "base", Plan(tuple(self.base)).steps)
 
     def __repr__(self) -> str:

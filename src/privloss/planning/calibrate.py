@@ -114,6 +114,8 @@ class _Search:
         if self.whole:
             return self.answer(*self.bisect(safe, unsafe))
         a, b = math.log(safe), math.log(unsafe)
+        for log, value in ((a, safe), (b, unsafe)):  # may be off by a rounding; what is returned is checked at the end
+            self.seen.setdefault(self.at(log), self.seen[value])
         root = brentq(self.clipped, a, b, xtol=self.tolerance / 8, rtol=1e-15, disp=False)
         step = self.tolerance / 4
         for sign in (1.0, -1.0):  # a safe point and an unsafe one, next to the root
@@ -130,7 +132,7 @@ class _Search:
     def bracket(self, start: float) -> tuple[float, float | None]:
         """A safe and an unsafe point. Looks both ways from the start, by ever longer strides in the logarithm, up to
         the limits given or to where plans are no longer supported."""
-        here = self.excess(start) <= 0
+        here = self.roughly(start) <= 0
         stride, reached = math.log(2.0), {-1: math.log(start), 1: math.log(start)}
         ends = {-1: math.log(self.low), 1: math.log(self.high)}
         while any(not math.isclose(reached[sign], ends[sign], abs_tol=1e-12) for sign in (-1, 1)):
@@ -153,9 +155,17 @@ class _Search:
     def known(self, log: float) -> bool | None:
         """Whether the target is met there; None where the plan is not supported."""
         try:
-            return self.excess(self.at(log)) <= 0
+            return self.roughly(self.at(log)) <= 0
         except Unsupported:
             return None
+
+    def roughly(self, value: float) -> float:
+        """The excess, or only its sign and size, if a short look tells them."""
+        if value not in self.seen:
+            glimpse = self.target.glimpse(self.plan(value))
+            if glimpse is not None:
+                self.seen[value] = glimpse
+        return self.excess(value)
 
     def limit(self, here: bool, down: float, up: float) -> tuple[float, None]:
         """Where every parameter looks the same: the less private of the limits, if all will do."""

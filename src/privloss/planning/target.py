@@ -19,6 +19,7 @@ from privloss.numerics import check
 from privloss.numerics.bound import Bound
 
 _FAR = 2_000.0  # logs beyond this all mean "far off"
+_ROUGH, _SHORT = 1e-3, 1e7  # tolerance and work of a short look
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,16 @@ class Target:
             return found.upper - self.advantage
         reached = 1 - tradeoff.one_tradeoff(plan, self.fpr, adjacency=self.adjacency).lower
         return reached * (1 + 4e-16) - (self.tpr or 0.0)
+
+    def glimpse(self, plan: Plan) -> float | None:
+        """`excess` by a short look, right in sign; None if that does not tell. Far from the target, where a search for
+        it begins, sharp answers may be dear."""
+        if not self.delta or self.epsilon is None:
+            return None
+        found = exact.one_delta(plan, self.epsilon, adjacency=self.adjacency, tolerance=_ROUGH, work=_SHORT)
+        if found.lower > self.delta:
+            return max(_log(found.lower) - math.log(self.delta), 1e-300)
+        return min(_log(found.upper) - math.log(self.delta), 0.0) if found.upper <= self.delta else None
 
     def achieved(self, plan: Plan) -> Bound:
         """Epsilon at the target's delta, or the attacker's success."""

@@ -61,6 +61,10 @@ class Store(Writing, ABC):
         """What a check-up should know about this kind of store."""
         return []
 
+    def misplaced(self, cursor: Any) -> list[str]:
+        """What is wrong with that by which events are found, other than the events."""
+        return []
+
     # -- commands --
 
     def run(self, command: Command, clock: Clock | None = None) -> Outcome:

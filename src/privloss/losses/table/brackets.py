@@ -17,10 +17,12 @@ import numpy as np
 from privloss.losses.table.polygon import Point, from_convex, lower_corners, lower_hull
 from privloss.losses.table.table import Profile, Table
 from privloss.numerics.floats import Real, exp_down, exp_up, lowered, raised, widened
+from privloss.numerics.work import charge
 
 CORNERS = 1_600
 MOST_ROWS = 4  # different members that are worth it
 _LARGEST = 600.0
+_A_CORNER = 2e5  # evaluations that a corner in whole fractions takes the time of
 MARGIN = 45.0  # nats below delta from which on outcomes need no corners
 _ORIGIN: Point = (Fraction(0), Fraction(1))
 
@@ -47,6 +49,7 @@ class OneUse:
 
     def tables(self, losses: Real) -> tuple[Table, Table]:
         """Below and above, with corners at about these losses."""
+        charge(_A_CORNER * len(losses))
         low, high = [_ORIGIN], [_ORIGIN]
         for alpha in np.unique(np.exp(np.clip(losses, -_LARGEST, _LARGEST))).tolist():
             lower, upper = self._at(alpha)
