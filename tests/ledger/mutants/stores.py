@@ -12,12 +12,15 @@ _APPEND = "UPDATE OR DELETE OR TRUNCATE"
 _DECIDED = "found = iter(self._decided(commands, group[0].clock))\n"
 _EARLY = """
         import time
-        with self._inner.transaction() as cursor:
-            held = self._inner.load(cursor, commands, time.time, self._inner.remembered(cursor))
-            made, events = self._inner.decided(held, commands)
-            self._inner.write(cursor, held, [event for each in events for event in each])
-            for work, one in zip(group, made, strict=True):
-                work.done([one])
+        try:
+            with self._inner.transaction() as cursor:
+                held = self._inner.load(cursor, commands, time.time, self._inner.remembered(cursor))
+                made, events = self._inner.decided(held, commands)
+                self._inner.write(cursor, held, [event for each in events for event in each])
+                for work, one in zip(group, made, strict=True):
+                    work.done([one])
+        except LedgerError:
+            pass
         return
 """
 
