@@ -210,7 +210,7 @@ def test_26_a_body_that_the_parser_would_leave_for_another_protocol(
 
 def test_26_chunks_in_an_older_http(wired: Callable[..., Wire]) -> None:
     """It has none, so the parser would end the body where it begins."""
-    head = b"POST /v1/answer HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"GET /health/live HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert wired(receive_seconds=PATIENCE).ask(head + b"0\r\n\r\n").startswith(b"HTTP/1.1 400")
 
 

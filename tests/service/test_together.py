@@ -14,9 +14,11 @@ from httpx import Response
 
 from privloss.ledger.commands import Command
 from privloss.ledger.stores.grouped import Found, GroupedStore
+from privloss.ledger.stores.sqlite import SqliteStore
 from privloss.service import shown, together
 from privloss.service.exchange import Exchange
 from privloss.service.routes import Router
+from privloss.service.tokens import Tokens
 from tests.service.inside import DAY, GAUSSIAN, Client, Service
 
 COST = {"datasets": ["census"], "cost": "1/11"}
@@ -120,6 +122,22 @@ def test_each_is_answered_as_if_it_were_alone(sqlite: Service, alone: list[int])
     assert [each.status_code for each in last] == [201, 409]
     assert last[1].json()["reason"] == "budget-exceeded"
     assert sqlite.ledger.verify().clean
+
+
+def test_settings_that_change_hold_for_the_next(sqlite: Service, alone: list[int]) -> None:
+    """A freeze, a quota and a revocation, also those of another process."""
+    for client in (sqlite.alice, sqlite.bob):
+        assert client.reserve("first").status_code == 201
+    before = len(alone)
+    for frozen, status in ((True, 409), (False, 201)):
+        sqlite.steward.put("/v1/datasets/census/frozen", {"frozen": frozen, "reason": "a drill"})
+        assert sqlite.alice.reserve(f"frozen-{frozen}").status_code == status
+    assert len(alone) == before
+    sqlite.steward.put("/v1/datasets/census/quotas/bob", {"currency": "pure", "cap": "2/11"})
+    asked = [sqlite.alice.reserve("a"), sqlite.bob.reserve("b"), sqlite.bob.reserve("c")]
+    assert [each.json().get("reason") for each in asked] == ["analyst", None, "quota-exceeded"]
+    Tokens(SqliteStore(sqlite.ledger.store._inner.path)).revoke(str(sqlite.bob.token).split("_")[1])  # type: ignore[attr-defined]
+    assert sqlite.bob.reserve("first").status_code == 401
 
 
 def test_an_answer_says_what_it_would_say_alone(sqlite: Service) -> None:

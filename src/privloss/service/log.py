@@ -19,6 +19,7 @@ from typing import TextIO
 _SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)\S*@")
 _TEXT = json.JSONEncoder(ensure_ascii=True, default=str).encode
 _PAUSE = 0.02  # seconds in which lines are gathered, to be written at once
+_MOST, _PATIENCE = 20_000, 5.0  # lines that wait where nobody reads; seconds for the last of them in the end
 
 
 class Lines(logging.Formatter):
@@ -32,22 +33,31 @@ class Lines(logging.Formatter):
 
 
 class Behind(logging.Handler):
-    """Writes in a thread what others hand over; `flush` waits until all of it is written."""
+    """Writes in a thread what others hand over; `flush` waits until it is written."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self._stream, self._hurry = stream, threading.Event()
+        self._lost = 0  # lines, since the last that was written
         self._queue: queue.SimpleQueue[logging.LogRecord | threading.Event] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="privloss-log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
+        """One thread at a time, as of every handler."""
+        if self._queue.qsize() >= _MOST:
+            self._lost += 1
+            return
+        if self._lost:
+            text = f"{self._lost} lines were lost: nobody has read the log"
+            self._queue.put(logging.LogRecord(record.name, logging.ERROR, "", 0, text, None, None))
+            self._lost = 0
         self._queue.put(record)
 
     def flush(self) -> None:
         written = threading.Event()
         self._hurry.set()
         self._queue.put(written)
-        written.wait()
+        written.wait(_PATIENCE)
         self._hurry.clear()
 
     def _work(self) -> None:
