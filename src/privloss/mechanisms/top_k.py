@@ -14,10 +14,12 @@ Plan(PureDP(epsilon=1.5) + 3 * NoisyMax(epsilon=0.5, noise='laplace'))
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from privloss.errors import InvalidInput
 from privloss.losses.product import product
 from privloss.losses.step import Step
 from privloss.mechanisms.base import Mechanism, Steps, set_field
@@ -44,6 +46,8 @@ class TopK(Mechanism):
         for name, value in (("eps", epsilon), ("k", k), ("noise", noise), ("rounds", rounds)):
             set_field(self, name, value)
         self.__post_init__()
+        if self.k * self.eps == math.inf:
+            raise InvalidInput(f"epsilon = {epsilon!r}, k = {k!r}: k epsilon is beyond the range of doubles.")
 
 
 def _parts(m: TopK) -> Steps:
