@@ -4,7 +4,8 @@ The bare writer does the least that could be called accounting: `UPDATE ... SET 
 INSERT of a text as long as the event that the ledger writes, durable before it is answered (one commit each, or for
 each group, with the same settings), through the same driver and as many connections; where the ledger groups its
 commits, the bare writer does so in the same way, and inserts a group's rows together, as the ledger does. On PostgreSQL
-it sends a transaction of two statements, or both in one, as the ledger does where it can.
+it sends a transaction of two statements, or both in one, as the ledger does where it can. One row compares the bare
+writer with the least that a ledger could write (`bench/least.py`).
 
 Both take turns in short slices of the same run, because neither a shared disk nor a shared processor is steady: ratios
 are medians over neighbouring slices, of rates and of this process's own processor time for an answer (that of a server
@@ -31,6 +32,7 @@ from typing import Any, cast
 
 from tests.ledger.postgres import Server
 
+from bench.least import Least, opened
 from privloss.ledger import maintenance
 from privloss.ledger.commands import Command, Move, Reserve
 from privloss.ledger.ledger import Ledger
@@ -103,9 +105,7 @@ _BODY = "x" * 415  # the length of an event of `reserving` with its two hashes
 
 
 def bare_sqlite(path: Path) -> tuple[sqlite3.Connection, Callable[[int, int], None]]:
-    raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    raw.execute("PRAGMA journal_mode = WAL")
-    raw.execute("PRAGMA synchronous = FULL")
+    raw = opened(path)
     for statement in _TABLES:
         raw.execute(statement)
     raw.executemany("INSERT INTO bare VALUES (?, 1e5)", [(i,) for i in range(24)])
@@ -192,6 +192,9 @@ def throughput(home: Path, server: Server, seconds: float) -> list[tuple[str, li
         what = "SQLite, group commit, 24 threads" + ", bare inserts together" * together
         rows.append((what, compared(reserving(ledger, 24), bare, 24, seconds)))
     ledger.close()
+    least: Any = GroupedStore(cast(Any, Least(opened(home / "least.db"), 24, len(_BODY))))
+    bare = bare_grouped(home / "bare24least.db", False)
+    rows.append(("the same, events and keys alone", compared(lambda *which: least.run(which), bare, 24, seconds)))
     for clients in (1, 24):
         url = server.fresh(f"bench{clients}")
         ledger = made(url, clients)

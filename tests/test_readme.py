@@ -60,7 +60,7 @@ def test_blocks_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     (code,) = [text for language, text in BLOCKS if language == "python" and "pl.Ledger" in text]
     exec(code, {"pl": pl})
-    (commands,) = [block for block in COMMANDS if any("ledger init" in line for line in block)]
+    (commands,) = [block for block in COMMANDS if any("ledger reserve" in line for line in block)]
     test_commands(commands, tmp_path)
 
 

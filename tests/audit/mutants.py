@@ -29,6 +29,9 @@ TESTS = {
     "levels": "test_functions.py -k levels_of_a_stream",
     "function": "test_functions.py -k nothing_is_learned or input_that or whatever_the_period",
     "refusals": "test_one_run.py -k no_proof or bad_input",
+    "digits": "test_soundness.py -k deltas_next",
+    "equal scores": "test_soundness.py -k listed_by_their_coins",
+    "equal outcomes": "test_trials.py -k fewer_false_positives or pair_is_refuted",
     "verdicts": "test_soundness.py -k nothing_can_break",
     "plug-in": "test_pytest_plugin.py -k refuted_claims",
     "recorder": "test_functions.py -k divergences or distances or numbers_as",
@@ -44,7 +47,7 @@ def _m(label: str, what: str, file: str, old: str, new: str) -> Mutant:
 
 MUTANTS: tuple[Mutant, ...] = (
     _m("rates", "delta not subtracted", f"{_A}/rates.py", "np.log(np.maximum(low - delta, 0.0)) - np.log(high)", "np.log(np.maximum(low, 0.0)) - np.log(high)"),
-    _m("rates", "delta not subtracted from the complement", f"{_A}/rates.py", "np.log(np.maximum(1 - high - delta, 0.0)) - np.log(1 - low)", "np.log(np.maximum(1 - high, 0.0)) - np.log(1 - low)"),
+    _m("rates", "delta not subtracted from the complement", f"{_A}/rates.py", "left = remaining(delta) - high", "left = remaining(0.0) - high"),
     _m("limits", "upper limit of one success less", f"{_A}/rates.py", "found = betainccinv(k + 1, trials - k, alpha)", "found = betainccinv(k, trials - k + 1, alpha)"),
     _m("limits", "upper limit below 1 where all are hits", f"{_A}/rates.py", "np.where(np.asarray(hits) < trials, safe, 1.0)", "np.where(np.asarray(hits) <= trials, safe, 1.0)"),
     _m("limits", "two one-sided limits at alpha each", f"{_A}/trials.py", "low, high = rates.least_rate(tp, positives, alpha / 2), rates.most_rate(fp, negatives, alpha / 2)\n    return", "low, high = rates.least_rate(tp, positives, alpha), rates.most_rate(fp, negatives, alpha)\n    return"),
@@ -123,4 +126,9 @@ MUTANTS: tuple[Mutant, ...] = (
     _m("function", "repetitions at some periods only", f"{_A}/black_box.py", "for k in range(1, len(values) - block + 1)", "for k in range(block, len(values) - block + 1, block)"),
     _m("recorder", "whole numbers as doubles", f"{_A}/recorder.py", "return found.astype(object)", "return found.astype(float)"),
     _m("recorder", "squares of huge numbers", f"{_A}/recorder.py", "most * float(np.sqrt(np.square(d / most).sum()))", "float(np.sqrt(np.square(d).sum()))"),
+    _m("digits", "1 - x - delta", f"{_A}/rates.py", "left = remaining(delta) - high", "left = 1 - high - delta"),
+    _m("digits", "1 - x - delta in what breaks a claim", f"{_A}/claim.py", "left = remaining(delta) - high", "left = 1 - high - delta"),
+    _m("equal scores", "an order known beforehand", f"{_A}/canary_scores.py", "secrets.randbits(63) if seed is None", "0 if seed is None"),
+    _m("equal outcomes", "left tied", f"{_A}/trials.py", "value + 0.5 * _TIED * (1 - false)", "value"),
+    _m("equal outcomes", "a pair judged in an order of its own", f"{_A}/trials.py", "if len(claim.eps) == 1:", "if False:"),
 )  # fmt: skip

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 from bench import audit_coverage
-from bench.audit_coverage import ALPHA, METHODS, MUST_FAIL, NAIVE, ONLY, RIGHT, WORLDS, World, bad, most_errors, rows
+from bench.audit_coverage import ALPHA, METHODS, MUST_FAIL, NAIVE, REFUSED, RIGHT, WORLDS, World, bad, most_errors, rows
 from scipy.special import ndtr
 from scipy.stats import binom
 
@@ -40,7 +40,7 @@ def test_the_limit_is_that_of_a_binomial_law() -> None:
 @pytest.mark.parametrize("name", CHEAP)
 def test_no_method_errs_too_often(name: str) -> None:
     found = [(world.name, errors, bad(world, name, errors, 200)) for world, _, errors, _ in rows(200, [name])]
-    assert len(found) >= len(WORLDS) - 2 * (name in ONLY)
+    assert len(found) >= len(WORLDS) - (name in REFUSED)
     assert not any(wrong for _, _, wrong in found), found
 
 
@@ -98,6 +98,7 @@ def test_an_event_is_not_counted_where_it_was_chosen(name: str, world: str, monk
         return np.inf if p <= alpha else 0.0
 
     monkeypatch.setattr(trials, "joint_epsilon", refuted)
+    monkeypatch.setattr(trials, "joint_ceiling", lambda *sizes: np.inf)  # not into the cache of the real one
     rng = np.random.default_rng(11)
     assert sum(METHODS[name](here, here.draw(rng, 100), seed) > 0 for seed in range(40)) <= most_errors(40)
 

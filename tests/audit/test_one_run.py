@@ -53,7 +53,7 @@ def best_mechanism(m: int, v: int, eps: float, delta: float) -> float:
 )
 def test_the_tail_is_attained_by_some_mechanism(m: int, v: int, eps: float, delta: float) -> None:
     truth, found = best_mechanism(m, v, eps, delta), exact_tail(m, m, v, eps, delta)
-    assert found == pytest.approx(truth, abs=1e-8)
+    assert found == pytest.approx(truth, abs=2e-10)  # tails are rounded up by 1e-10 of themselves
 
 
 def symmetric_programme(m: int, r: int, v: int, eps: float, delta: float) -> float:
@@ -206,14 +206,14 @@ def test_the_recursion_against_gaussian_curves(setting: tuple[int, int, int], mu
     def tail(at: float) -> float:
         return recursion_tail(*setting, lambda tpr: float(ndtr(ndtri(tpr) - at)) if 0 < tpr < 1 else max(tpr, 0.0))
 
-    assert tail(mu - 1e-6) <= 0.05 < tail(mu + 1e-6)
+    assert tail(mu - 2e-9) <= 0.05 < tail(mu + 2e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(100))
 def test_profile_and_recursion_bound_the_programme_of_a_curve(seed: int) -> None:
     """max P[V >= v] under all tangents of a curve at once is below either bound."""
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(5, 30))
+    m = int(rng.integers(5, 41))
     r = int(rng.integers(2, m + 1))
     v = int(rng.integers(max(1, r // 2), r + 1))
     claim = read_claim(pl.Gaussian(float(rng.uniform(0.7, 3))), 1e-5)
@@ -267,7 +267,9 @@ def test_halved_noise_is_refuted_by_one_run() -> None:
         ({"correct": 101}, "correct"), ({"guesses": 1001}, "guesses"), ({"canaries": 0}, "canaries"),
         ({"canaries": 2.5}, "canaries"), ({"correct": True}, "correct"), ({"delta": 1.0}, "delta"),
         ({"delta": math.nan}, "delta"), ({"alpha": 0.5}, "alpha"), ({"alpha": 0.0}, "alpha"),
-        ({"inclusion": ""}, "inclusion"), ({"guesses_fixed": 1}, "guesses_fixed"), ({"claim": -1.0}, "claim"),
+        ({"inclusion": ""}, "inclusion"), ({"guesses_fixed": 1}, "guesses_fixed"),
+        ({"guesses_fixed": None}, "guesses_fixed = None"),
+        ({"inclusion": None}, "inclusion = None: must be said"), ({"claim": -1.0}, "claim"),
         ({"claim": (1.0, 2.0)}, "claim"), ({"claim": "one"}, "claim"), ({"claim": (1.0,)}, "claim"),
     ],
 )  # fmt: skip

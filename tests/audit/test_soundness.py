@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, ctx
+from scipy.stats import binom
 
 import privloss as pl
 from privloss.audit import rates
 from privloss.audit.canaries import exact_tail, perfect
+from privloss.audit.claim import Claim
 from privloss.audit.events import canonical
 
 
@@ -151,3 +153,38 @@ def test_ceilings_do_not_ignore_what_does_not_fit() -> None:
     for given in ({"canaries": 10, "negatives": 4}, {"positives": 10, "guesses": 4}):
         with pytest.raises(pl.InvalidInput, match="go with"):
             pl.audit.ceiling(**given, delta=0.0)
+
+
+def test_deltas_next_to_one_keep_their_digits() -> None:
+    """1 - FPR - delta in this order said 0.8 % too much next to delta = 1 - 1e-15."""
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        left = 10 ** rng.uniform(-15, -0.1)
+        delta = 1 - float(left)
+        low, high = delta + left * float(rng.uniform(0, 1)), left * float(rng.uniform(0, 0.9))
+        if not 0 < low < 1:
+            continue
+        truths = [((arb(low) - arb(delta)) / arb(high)).log(), ((1 - arb(high) - arb(delta)) / (1 - arb(low))).log()]
+        truth = max(float(each.upper()) for each in truths if each.is_finite())
+        shown, broken = float(rates.epsilon_of(low, high, delta)), float(Claim.pair(0.0, delta).excess(low, high))
+        assert shown <= max(truth, 0.0)
+        assert broken <= truth + 1e-13
+        assert shown >= truth * (1 - 1e-12) - 1e-12
+
+
+def test_equal_scores_of_canaries_that_are_listed_by_their_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores that say nothing, members listed first: a permutation known beforehand would show epsilon > 0 in every
+    run with 196 canaries."""
+    source, rng = np.random.default_rng(5), np.random.default_rng(6)
+    monkeypatch.setattr("secrets.randbits", lambda bits: int(source.integers(2**bits)))
+
+    def shown(**more: int) -> float:
+        coins = np.sort(rng.integers(0, 2, 196))[::-1]
+        found = pl.audit.one_run_scores(np.ones(196), coins, budgets=[(98, 98)], delta=0.0, inclusion="coins", **more)
+        assert any("equal scores" in note for note in found.notes)
+        return found.epsilon
+
+    assert sum(shown() > 0 for _ in range(100)) <= int(binom.isf(1e-3, 100, 0.05))
+    assert sum(shown(seed=0) > 0 for _ in range(20)) == 20  # why it must not be known
+    again = pl.audit.one_run_scores(np.arange(9.0), [0, 1, 1] * 3, budgets="confidence", delta=0.0, inclusion="coins")
+    assert not again.notes  # nothing is drawn where nothing is equal

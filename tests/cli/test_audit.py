@@ -90,6 +90,62 @@ def test_guesses_and_scores_of_one_run(tmp_path: Path, capsys: pytest.CaptureFix
     assert json.loads(said)["counts"]["correct"] == 40
 
 
+def test_arguments_of_the_python_calls_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is in the file need not be typed, and must not be typed as well."""
+    given: dict[str, dict[str, object]] = {
+        "counts": {"tp": 95, "positives": 100, "fp": 3, "negatives": 100, "delta": 0, "trials": "independent",
+                   "claim": 1, "alpha": 0.01, "method": "clopper-pearson"},
+        "scores": {"members": [2.0] * 30 + [1.0], "others": [0.0] * 30, "delta": 0, "trials": "independent",
+                   "threshold": "dkw", "direction": "both", "claim": [0.5, 0]},
+        "one-run": {"canaries": 1000, "guesses": 100, "correct": 92, "delta": 1e-5, "inclusion": "coins",
+                    "guesses_fixed": False, "claim": [9.0, 1e-5]},
+        "runs": {"scores": list(range(100)), "included": [0] * 50 + [1] * 50, "budgets": [[20, 20], [5, 5]],
+                 "delta": 0, "inclusion": "coins"},
+    }  # fmt: skip
+    files, made = {}, {}
+    for name, content in given.items():
+        files[name] = str(tmp_path / f"{name}.json")
+        Path(files[name]).write_text(json.dumps(content))
+        code, said, problem = run(["audit", name.replace("runs", "one-run"), files[name], "--json"], capsys)
+        assert (code, problem) == ({"counts": 1, "scores": 1, "one-run": 4, "runs": 0}[name], "")
+        made[name] = json.loads(said)
+    assert made["counts"]["epsilon"] == pytest.approx(
+        pl.audit.counts(tp=95, positives=100, fp=3, negatives=100, delta=0.0, trials="independent", alpha=0.01,
+                        method="clopper-pearson").epsilon
+    )  # fmt: skip
+    assert made["scores"]["counts"]["tp"] in (30, 31)
+    assert made["one-run"]["assumptions"][2] == "the data decided how many guesses were made"
+    assert any("2 budgets" in note for note in made["runs"]["notes"])
+    for name, more, match in (
+        ("counts", ["--alpha", "0.05"], "--alpha = '0.05': is in"),
+        ("counts", ["--claim-epsilon", "2"], "contradict"),
+        ("one-run", ["--guesses-fixed"], "say it once"),
+        ("runs", ["--budgets", "1:1"], "say it once"),
+        ("scores", ["--delta", "0"], "say it once"),
+    ):
+        code, _, problem = run(["audit", name.replace("runs", "one-run"), files[name], *more], capsys)
+        assert (code, match in problem) == (2, True), problem
+    for content, match in (
+        ({"tp": 1, "positive": 2}, "has 'positive'"),
+        ([1], "an object"),
+        ({"tp": 1}, "--positives"),
+    ):
+        Path(files["counts"]).write_text(json.dumps(content))
+        code, _, problem = run(["audit", "counts", files["counts"]], capsys)
+        assert (code, match in problem) == (2, True), problem
+
+
+def test_coins_that_are_not_fair_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "guesses.csv"
+    file.write_text("\n".join(["guess,included", *["in,1"] * 150, *["in,0"] * 50]))
+    said = run(["audit", "one-run", str(file), "--delta", "0", "--inclusion", "coins"], capsys)[1]
+    assert "fair coins" in " ".join(said.split())
+    code, _, problem = run(
+        ["audit", "one-run", str(file), "--delta", "0", "--inclusion", "coins", "--canaries", "9"], capsys
+    )
+    assert (code, "counted in" in problem) == (2, True)
+
+
 def test_a_function_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

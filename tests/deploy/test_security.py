@@ -15,7 +15,8 @@ import pytest
 
 from privloss.ledger.stores.base import LedgerError
 from privloss.service import api_datasets
-from privloss.service.observed import LOG, Lines
+from privloss.service.log import Lines
+from privloss.service.observed import LOG
 from privloss.service.settings import Settings
 from privloss.service.tokens import digest
 from tests.service.inside import Service

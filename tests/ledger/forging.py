@@ -13,7 +13,7 @@ from privloss.ledger.stores.rows import GENESIS, canonical, chain
 
 Body = dict[str, Any]
 Row = tuple[str, int, str, str, str]
-TRIGGERS = ("event_no_update", "event_no_delete", "event_no_replace")
+TRIGGERS = ("event_no_update", "event_no_delete", "event_no_replace", "event_placed")
 
 
 def appended(path: Path, *events: Body) -> None:
@@ -39,7 +39,9 @@ def rewritten(path: Path, change: Callable[[list[tuple[str, Body]]], list[tuple[
         rows = [(name, json.loads(body)) for name, body in raw.execute("SELECT chain, body FROM event ORDER BY number")]
         for trigger in TRIGGERS:
             raw.execute(f"DROP TRIGGER IF EXISTS {trigger}")
-        raw.execute("DELETE FROM event")
+        for table in ("event", "place"):
+            raw.execute(f"DELETE FROM {table}")
+        raw.execute("UPDATE placed SET number = 0")
         ends: dict[str, tuple[int, str]] = {}
         for name, event in change(rows):
             seq, previous = ends.get(name, (0, GENESIS))

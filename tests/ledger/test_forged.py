@@ -207,20 +207,23 @@ def test_a_whole_dataset_dropped(file: Path) -> None:
     assert "(not in 's')" in _problem(file)
 
 
-REPLACE = (
-    "INSERT OR REPLACE INTO event (chain, seq, previous, body, hash) SELECT chain, seq, previous, ?, hash FROM event"
-)
+REPLACE = "INSERT OR REPLACE INTO event SELECT {number}, chain, seq, previous, ?, hash FROM event {last}"
+LAST = "ORDER BY number DESC LIMIT 1"
 
 
 def test_the_last_event_cannot_be_replaced(file: Path) -> None:
     """Also not by INSERT OR REPLACE, for which SQLite asks no trigger before a DELETE."""
     raw = sqlite3.connect(file)
-    last = raw.execute("SELECT body FROM event ORDER BY number DESC LIMIT 1").fetchone()[0]
+    last = raw.execute(f"SELECT body FROM event {LAST}").fetchone()[0]
     body = last.replace("committed", "voided")
+    for number in ("number", "NULL"):  # its number, or its place in the chain
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            raw.execute(REPLACE.format(number=number, last=LAST), [body])
+    raw.execute("UPDATE dataset SET seq = 0")
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        raw.execute(f"{REPLACE} ORDER BY number DESC LIMIT 1", [body])
+        raw.execute(REPLACE.format(number="number", last=LAST), [body])
     raw.execute("DROP TRIGGER event_no_replace")
-    raw.execute(f"{REPLACE} ORDER BY number DESC LIMIT 1", [body])
+    raw.execute(REPLACE.format(number="number", last=LAST), [body])
     raw.commit()
     raw.close()
     assert "event 5 of 's': its hash does not follow" in _problem(file)

@@ -41,7 +41,7 @@ def _version(path: Path) -> int:
         return int(raw.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()[0])
 
 
-@pytest.fixture(params=[4, 5])
+@pytest.fixture(params=[4, 5, 6])
 def old(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A ledger of an older schema with keys in every state, on two datasets under a group."""
     path = tmp_path / "old.db"

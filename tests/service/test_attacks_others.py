@@ -117,6 +117,9 @@ def test_3_a_token_for_less_of_the_same_analyst(sqlite: Service) -> None:
     assert not [each.text for each in answers if "taxes" in each.text]
 
 
+LAPLACE = {"mechanism": "laplace", "scale": 8.0}
+
+
 def _grouped(service: Service) -> Client:
     """A group with a secret name above a dataset that carol sees, and its token."""
     said = {"adjacency": "add-remove", "unit": "person"}
@@ -147,6 +150,25 @@ def test_3_a_group_above_is_not_named(sqlite: Service) -> None:
     for each in (refused, quote, frozen, carol.get("/v1/reservations/l"), *looks):
         assert "topsecret" not in each.text, each.text
     assert "topsecret" in sqlite.steward.get("/v1/datasets/north/refusals").text
+
+
+def test_3_no_refusal_names_a_group(sqlite: Service) -> None:
+    """Whatever a group above does not let in: it has no budget, it has quotas, it protects others."""
+    said = {"adjacency": "add-remove", "unit": "person"}
+    sqlite.steward.put("/v1/datasets/a-topsecret", {**said, "group": True})
+    sqlite.steward.put("/v1/datasets/north", {**said, "parent": "a-topsecret"})
+    sqlite.steward.put("/v1/datasets/north/budget", {"currency": "pure", "cap": "1"})
+    carol, asked = sqlite.analyst("carol", "north"), {"datasets": ["north"], "cost": "1/4"}
+    answers = [carol.put("/v1/reservations/k", asked), carol.post("/v1/quote", asked)]
+    sqlite.steward.put("/v1/datasets/a-topsecret/budget", {"currency": "pure", "cap": "1"})
+    other = {"datasets": ["north"], "plan": {"steps": [LAPLACE], "adjacency": "replace-one"}}
+    answers += [carol.put("/v1/reservations/k", other), carol.post("/v1/quote", other)]
+    sqlite.steward.put("/v1/datasets/a-topsecret/quotas/dave", {"currency": "pure", "cap": "1/2"})
+    answers += [carol.put("/v1/reservations/k", asked), carol.post("/v1/quote", asked)]
+    reasons = [each.json().get("reason") or each.json()["north"]["refused"] for each in answers]
+    assert reasons == ["no-budget"] * 2 + ["adjacency"] * 2 + ["analyst"] * 2
+    looks = [carol.get(f"/v1/datasets/north{part}") for part in ("", "/history", "/refusals", "/history.csv")]
+    assert not [each.text for each in (*answers, *looks) if "topsecret" in each.text]
 
 
 # -- 5, 18: tokens -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from privloss.cli.main import main
 from privloss.errors import InvalidInput
 from privloss.ledger.ledger import Ledger
 from privloss.ledger.stores.base import NoAnswer
-from privloss.service.observed import LOG, Lines
+from privloss.service.log import Lines
+from privloss.service.observed import LOG
 from privloss.service.serve import Server, check_exposed, config
 from privloss.service.settings import Settings
 from tests.ledger.postgres import PASSWORD

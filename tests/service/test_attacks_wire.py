@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -171,7 +172,15 @@ def test_26_a_body_with_two_ends(wired: Callable[..., Wire], lines: tuple[str, .
     assert found.count(b"HTTP/1.1 ") == 1
 
 
-@pytest.mark.parametrize("text", [b"\x00\x01\x02\r\n\r\n", b"GET /\r\n\r\n", b"hello\r\n\r\n", b"GET / HTTP/x\r\n\r\n"])
+NO_HTTP = (
+    b"\x00\x01\x02\r\n\r\n", b"GET /\r\n\r\n", b"hello\r\n\r\n", b"GET / HTTP/x\r\n\r\n",
+    b"GET /health/live HTTP/2.0\r\nHost: localhost\r\n\r\n", b"GET /health/live HTTP/0.9\r\nHost: localhost\r\n\r\n",
+    b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", OPEN + b" folded: 1\r\n\r\n",
+    OPEN.replace(b"\r\n", b"\n") + b"\n", OPEN + b"X: a\rb\r\n\r\n", OPEN.replace(b"live", b"l\xefve") + b"\r\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_HTTP)
 def test_26_what_is_no_http(wired: Callable[..., Wire], text: bytes) -> None:
     """It is told so with the headers of every answer."""
     found = wired(receive_seconds=PATIENCE).ask(text)
@@ -180,6 +189,80 @@ def test_26_what_is_no_http(wired: Callable[..., Wire], text: bytes) -> None:
     assert b"content-security-policy: default-src 'none'" in head
     assert b"nosniff" in head
     assert f"content-length: {len(body)}".encode() in head
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Connection: Upgrade", "Upgrade: h2c", "Content-Length: 2"),
+        ("Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked"),
+    ],
+)
+def test_26_a_body_that_the_parser_would_leave_for_another_protocol(
+    wired: Callable[..., Wire], lines: tuple[str, ...]
+) -> None:
+    head = ["POST /v1/answer HTTP/1.1", "Host: localhost", "Content-Type: application/json", *lines]
+    text = "\r\n".join([*head, "", ""]).encode() + request(wired(receive_seconds=PATIENCE).service)
+    found = wired(receive_seconds=PATIENCE).ask(text)
+    assert found.startswith(b"HTTP/1.1 400")
+    assert found.count(b"HTTP/1.1 ") == 1
+
+
+def test_26_chunks_in_an_older_http(wired: Callable[..., Wire]) -> None:
+    """It has none, so the parser would end the body where it begins."""
+    head = b"POST /v1/answer HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert wired(receive_seconds=PATIENCE).ask(head + b"0\r\n\r\n").startswith(b"HTTP/1.1 400")
+
+
+def test_26_an_upgrade_is_not_taken(wired: Callable[..., Wire]) -> None:
+    """We stay with what we speak: the request is answered, and so is the next."""
+    wire = wired(receive_seconds=PATIENCE)
+    first = OPEN + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+    assert wire.ask(first + request(wire.service)).count(LIVE) == 2
+    with wire.connect() as kept:
+        kept.sendall(first)
+        while LIVE not in kept.recv(65536):
+            pass
+        kept.sendall(request(wire.service))
+        assert rest(kept).count(LIVE) == 1
+
+
+def test_26_trailers_are_no_headers(wired: Callable[..., Wire]) -> None:
+    """A token behind the body is none: a proxy that looks after headers has not seen it."""
+    wire = wired(receive_seconds=PATIENCE)
+    token = f"Authorization: Bearer {wire.service.auditor.token}\r\n".encode()
+    head = b"POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    chunked = b"Transfer-Encoding: chunked\r\n"
+    assert wire.ask(head + chunked + token + b"\r\n0\r\n\r\n").startswith(b"HTTP/1.1 202")
+    assert wire.ask(head + chunked + b"\r\n0\r\n" + token + b"\r\n").startswith(b"HTTP/1.1 401")
+
+
+def test_26_garbage_behind_a_request_is_not_its_answer(wired: Callable[..., Wire]) -> None:
+    wire = wired(receive_seconds=PATIENCE)
+    found = wire.ask(OPEN + b"\r\n" + b"\x00\x01\x02\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 200")
+    assert found.endswith(LIVE)
+
+
+def test_8_requests_heaped_up_behind_an_answer(wired: Callable[..., Wire]) -> None:
+    """Some are answered, in order; thousands are not kept."""
+    few, many = OPEN + b"\r\n", request(wired(receive_seconds=PATIENCE).service)
+    wire = wired(receive_seconds=PATIENCE)
+    assert wire.ask(few * 9 + many).count(LIVE) == 10
+    assert wire.ask(few * 2000 + many).count(LIVE) < 20
+
+
+@pytest.mark.parametrize("part", ["header", "address", "trailer", "extension"])
+def test_8_what_never_ends(wired: Callable[..., Wire], part: str) -> None:
+    """Long before a deadline the connection is closed: what has come is kept until the part is whole."""
+    wire = wired(receive_seconds=PATIENCE)
+    body = b"POST /v1/answer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    begun = {"header": OPEN + b"X: ", "address": b"GET /", "trailer": body + b"0\r\nX: ", "extension": body + b"1;"}
+    with wire.connect() as long:
+        long.sendall(begun[part])
+        with suppress(ConnectionError):
+            while True:
+                long.sendall(b"x" * 65536)
 
 
 def test_26_headers_that_are_too_long(wired: Callable[..., Wire]) -> None:

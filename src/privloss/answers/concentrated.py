@@ -17,6 +17,7 @@ import numpy as np
 from privloss.answers.renyi import directions
 from privloss.losses.base import PrivacyLoss
 from privloss.losses.composed import ComposedLoss
+from privloss.losses.composition import WorstNeighbours
 from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics.bound import Bound
@@ -31,17 +32,27 @@ _FEW = np.geomspace(1e-2, 1e3, 16)  # where a lower end looks
 def zcdp(plan: Plan, *, adjacency: str | None = None) -> Bound:
     """The least rho."""
     worst = worst_neighbours(plan, adjacency)
+    below, upper = _of_pairs(plan, worst)
+    if worst.attained or not worst.curve.empty:  # what is attained is not the pair itself
+        members = worst.attained or (worst.stand_in,)
+        below = max(_if_finite(loss, lambda m: (_rho_lower(m), math.inf))[0] for loss in members)
+    notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
+    return Bound(below, upper, METHOD, notes)
+
+
+def zcdp_upper(plan: Plan) -> float:
+    """The upper end alone."""
+    return _of_pairs(plan, worst_neighbours(plan, None))[1]
+
+
+def _of_pairs(plan: Plan, worst: WorstNeighbours) -> tuple[float, float]:
+    """What the dominating pair has, and an upper end for all of the plan."""
     extra = worst.curve.rho if worst.curve.points is None else math.inf  # a finite table bounds no rho
     below, upper = _if_finite(worst.loss, _rho_bounds)
     if worst.unsampled is not None:
         upper = min(upper, _if_finite(worst.unsampled, _rho_bounds)[1])
-    if worst.attained or not worst.curve.empty:  # what is attained is not the pair itself
-        members = worst.attained or (worst.stand_in,)
-        below = max(_if_finite(loss, lambda m: (_rho_lower(m), math.inf))[0] for loss in members)
     upper = raised(upper + extra, 4) if extra > 0 else upper
-    upper = _declared(plan, worst.adjacency) if math.isinf(upper) else upper
-    notes = () if math.isfinite(upper) else ("no rho is proven for some step",)
-    return Bound(below, upper, METHOD, notes)
+    return below, _declared(plan, worst.adjacency) if math.isinf(upper) else upper
 
 
 def _declared(plan: Plan, adjacency: str) -> float:
@@ -50,7 +61,7 @@ def _declared(plan: Plan, adjacency: str) -> float:
     if all(math.isinf(rho) for rho, _ in own):
         return math.inf
     rest = tuple(step for step, (rho, _) in zip(plan.steps, own, strict=True) if math.isinf(rho))
-    others = zcdp(Plan(rest, adjacency)).upper if rest else 0.0
+    others = zcdp_upper(Plan(rest, adjacency)) if rest else 0.0
     return raised(others + math.fsum(n * rho for rho, n in own if rho < math.inf), 8)
 
 

@@ -16,11 +16,14 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from privloss.answers import moments
+from privloss.answers.adaptive import narrowed, read_off
 from privloss.answers.curves import FEW, Drawn, Glance, drawn, many_deltas, many_epsilons
 from privloss.answers.pair import (
     CONTOUR,
@@ -36,6 +39,7 @@ from privloss.answers.pair import (
     with_infinite,
 )
 from privloss.errors import InvalidInput
+from privloss.losses.closed.range_curve import RangeCurve, range_curve
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.composition import WorstNeighbours
 from privloss.mechanisms.base import Plan
@@ -45,10 +49,10 @@ from privloss.numerics.bound import Bound, Bounds, exactly, largest
 from privloss.numerics.contour.many import Readable, Silent
 from privloss.numerics.contour.solve import DeltaRead, delta_bounds
 from privloss.numerics.contour.transform import TooExpensive
+from privloss.numerics.floats import Real
 from privloss.numerics.work import DEFAULT_WORK, limited, spent
 
 _WIDER, _ROUNDING = 100.0, 1e-9  # an answer wider than both is said to be wide
-ADAPTIVE = "recursion over adaptive choices of bounded range (Dong, Durfee, Rogers 2020)"
 _NEAR = 1e-4  # and from which on another bound is worth its time
 _POOR = 1e-3  # relative gap of theory from which on digits are of no use
 _ROUGHLY = 1e-6  # tolerance of a lower end that may be far from the upper one, or of a delta near what is enough
@@ -143,7 +147,7 @@ def _epsilon(worst: WorstNeighbours, delta: float, tolerance: float) -> Bound:
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
         found = _between(worst, lambda loss, width: exact_epsilon(loss, delta, width), tolerance)
-        return _narrowed(found, None if worst.adaptive is None else worst.adaptive.epsilon(delta, found.lower))
+        return narrowed(found, None if worst.adaptive is None else worst.adaptive.epsilon(delta, found.lower))
     return moments.epsilon(worst, delta, lambda loss: exact_epsilon(loss, delta, tolerance))
 
 
@@ -158,6 +162,8 @@ def _epsilons(
     worst: WorstNeighbours, deltas: list[float], tolerance: float, work: float, one: Callable[[float], Bound]
 ) -> list[Bound]:
     """The same at many deltas, on shared lines where the pair is the worst one and its losses are not on a lattice."""
+    if len(deltas) > FEW and worst.adaptive is not None:
+        return _on_one_grid(worst, deltas, RangeCurve.epsilons, _epsilon, tolerance, work)
     if len(deltas) <= FEW or not _may_share(worst):
         return [one(d) for d in deltas]
     both = list(directions(worst.loss))
@@ -213,13 +219,25 @@ def _second_bounds(worst: WorstNeighbours) -> Iterator[tuple[ComposedLoss, str, 
             yield loss, "upper end: all choices of one range as one block", _NEAR
 
 
-def _narrowed(found: Bound, recursion: tuple[float, float] | None) -> Bound:
-    """Choices of one range: the best adversary, use by use, on a grid (`losses/closed/adaptive_range.py`)."""
-    if recursion is None or (recursion[0] <= found.lower and found.upper <= recursion[1]):
-        return found
-    lower, upper = max(found.lower, recursion[0]), min(found.upper, recursion[1])
-    notes = tuple(note for note in found.notes if not note.startswith("lower end"))
-    return Bound(lower, upper, f"{found.method}; {ADAPTIVE}", notes)
+def _on_one_grid(
+    worst: WorstNeighbours,
+    values: list[float],
+    read: Callable[[RangeCurve, Real], tuple[Real, Real]],
+    ask: Callable[[WorstNeighbours, float, float], Bound],
+    tolerance: float,
+    work: float,
+    enough: float = 0.0,
+) -> list[Bound]:
+    """Many questions about choices of one range, on a grid; each has one of its own where that is too wide. If some
+    width is enough, one far below the largest is."""
+    curve = None if worst.adaptive is None else range_curve(worst.adaptive)
+    if curve is None:
+        return [_within(work, tolerance, partial(ask, worst, v, tolerance)) for v in values]
+    plain = replace(worst, adaptive=None) if enough > 0 else worst
+    enough = max(enough, _SHARE * curve.widest) if enough > 0 else 0.0
+    ends = zip(*(side.tolist() for side in read(curve, np.array(values))), strict=True)
+    asked = [(pair, enough, partial(ask, plain, v, tolerance)) for v, pair in zip(values, ends, strict=True)]
+    return [_within(work, tolerance, partial(read_off, *each)) for each in asked]
 
 
 # -- delta -------------------------------------------------------------------------------------------------------------
@@ -230,7 +248,7 @@ def _delta(worst: WorstNeighbours, eps: float, tolerance: float) -> Bound:
         return exactly(0.0, TRIVIAL)
     if worst.curve.empty:
         found = _between(worst, lambda loss, width: exact_delta(loss, eps, width), tolerance)
-        return _narrowed(found, None if worst.adaptive is None else worst.adaptive.delta(eps))
+        return narrowed(found, None if worst.adaptive is None else worst.adaptive.delta(eps))
     return moments.delta(worst, eps, lambda loss: exact_delta(loss, eps, tolerance))
 
 
@@ -252,6 +270,8 @@ class DeltaCurve:
         return _within(self.work, self.tolerance, lambda: _delta(self.worst, eps, self.tolerance))
 
     def read(self, values: list[float]) -> list[Bound]:
+        if self.worst.adaptive is not None and (len(values) > FEW or self.enough > 0):
+            return _on_one_grid(self.worst, values, RangeCurve.deltas, _delta, self.tolerance, self.work, self.enough)
         open_ones = [eps for eps in values if eps < self.end[0]]
         whole = lambda k, logs: with_infinite(self.directions[k], logs)  # noqa: E731
         found = many_deltas(open_ones, self.tolerance, self._ask, whole, self.lines, self.enough)

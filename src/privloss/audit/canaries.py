@@ -32,7 +32,7 @@ from privloss.audit import checks
 from privloss.audit.claim import Claim, read_claim
 from privloss.audit.curve import recursion_tail
 from privloss.audit.rates import logit_of_power
-from privloss.audit.result import Audit, judged
+from privloss.audit.result import Audit, below, judged
 from privloss.errors import InvalidInput, Unsupported
 
 INCLUSION = {
@@ -125,14 +125,15 @@ def one_run(
     guesses: int,
     correct: int,
     delta: float,
-    inclusion: str,
-    guesses_fixed: bool,
+    inclusion: str | None = None,
+    guesses_fixed: bool | None = None,
     alpha: float = 0.05,
     claim: Any = None,
 ) -> Audit:
     """What `correct` right guesses of `guesses` prove, for `canaries` canaries of one run.
 
-    `guesses_fixed` says whether their number was fixed in advance (abstaining on all others) or decided by the data.
+    `inclusion` must be said, and so must `guesses_fixed`: whether their number was fixed in advance (abstaining on all
+    others) or decided by the data.
 
     >>> import privloss as pl
     >>> found = pl.audit.one_run(
@@ -144,12 +145,12 @@ def one_run(
     guesses = checks.whole("guesses", guesses, 1, canaries, f"must be a whole number from 1 to canaries = {canaries}")
     correct = checks.whole("correct", correct, 0, guesses, f"must be a whole number from 0 to guesses = {guesses}")
     delta, alpha = checks.lost(delta), checks.level(alpha)
-    coins(inclusion)
+    said = coins(inclusion)
     if not isinstance(guesses_fixed, bool):
         raise InvalidInput(f"guesses_fixed = {guesses_fixed!r}: must be True (fixed in advance) or False.")
     known = read_claim(claim, delta)
-    fits(known, inclusion)
-    return judge(canaries, guesses, correct, delta, alpha, inclusion, guesses_fixed, known)
+    fits(known, said)
+    return judge(canaries, guesses, correct, delta, alpha, said, guesses_fixed, known)
 
 
 def coins(inclusion: Any) -> str:
@@ -189,8 +190,7 @@ def judge(
         notes.append(
             f"canaries x delta = {canaries * delta:g} is not below alpha x guesses: no result can show anything"
         )
-    if claim is not None and ceiling < claim.epsilon.lower:
-        notes.append("the ceiling lies below the claim")
+    notes.extend(below(claim, ceiling))
     p = best = None
     if claim is not None:
         _usable(claim, fixed, delta)

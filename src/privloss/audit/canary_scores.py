@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,12 @@ import numpy as np
 from privloss.audit import checks
 from privloss.audit.canaries import INCLUSION, coins, fits, judge, largest_refuted
 from privloss.audit.claim import Claim, read_claim
-from privloss.audit.result import Audit, judged, strongest
+from privloss.audit.result import Audit, below, judged, strongest
 from privloss.errors import InvalidInput
 from privloss.numerics.floats import Real
 
 BETS = np.linspace(0.05, 0.98, 24)
+UNFAIR = "more or fewer canaries are in than fair coins would give: were these fair coins?"
 
 
 def one_run_scores(
@@ -25,32 +27,44 @@ def one_run_scores(
     *,
     budgets: Any,
     delta: float,
-    inclusion: str,
+    inclusion: str | None = None,
     alpha: float = 0.05,
     claim: Any = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Audit:
     """`budgets` are pairs (k_in, k_out) fixed in advance: the k_in highest scores are guessed "in", the k_out lowest
     "out", each pair at its share of alpha; or "confidence": all canaries in falling distance from the middle score,
-    for delta = 0. Ties are broken by a permutation drawn from `seed`, which sees neither coins nor order."""
+    for delta = 0.
+
+    Equal scores stand in an order drawn from `seed`; without one, from the system's randomness, and a note says which
+    seed would give the same again. A seed that is always the same must not be given where the order in which canaries
+    are listed depends on their coins: a permutation known beforehand can put members listed first on one side of a cut,
+    in every run."""
     values, coin = checks.numbers_of("scores", scores), _coins(included)
     if len(values) != len(coin):
         raise InvalidInput(f"scores, included: {len(values)} scores and {len(coin)} canaries; must be of equal length.")
     delta, alpha = checks.lost(delta), checks.level(alpha)
-    coins(inclusion)
+    said = coins(inclusion)
     known = read_claim(claim, delta)
-    fits(known, inclusion)
-    shuffled = np.random.default_rng(checks.whole("seed", seed, 0, 2**63)).permutation(len(values))
+    fits(known, said)
+    drawn = secrets.randbits(63) if seed is None else checks.whole("seed", seed, 0, 2**63)
+    shuffled = np.random.default_rng(drawn).permutation(len(values))
     values, coin = values[shuffled], coin[shuffled]
-    unfair = abs(int(coin.sum()) - len(coin) / 2) > 2.5 * math.sqrt(len(coin))
-    notes = ("more or fewer canaries are in than fair coins would give: were these fair coins?",) if unfair else ()
+    notes = (UNFAIR,) if unfair(len(coin), int(coin.sum())) else ()
+    if len(np.unique(values)) < len(values):
+        notes = (*notes, f"equal scores stand in an order drawn from seed {drawn}")
     if isinstance(budgets, str):
         if budgets != "confidence":
             raise InvalidInput(f'budgets = {budgets!r}: must be pairs (k_in, k_out) or "confidence".')
-        found = _by_confidence(values, coin, delta, alpha, inclusion, known)
+        found = _by_confidence(values, coin, delta, alpha, said, known)
     else:
-        found = _by_budgets(values, coin, _pairs(budgets, len(values)), delta, alpha, inclusion, known)
+        found = _by_budgets(values, coin, _pairs(budgets, len(values)), delta, alpha, said, known)
     return replace(found, notes=(*found.notes, *notes))
+
+
+def unfair(canaries: int, included: int) -> bool:
+    """Whether so many are in as fair coins would have it less than one time in a million."""
+    return abs(included - canaries / 2) > 2.5 * math.sqrt(canaries)
 
 
 def _coins(included: Any) -> Real:
@@ -95,7 +109,7 @@ def _by_confidence(values: Real, coin: Real, delta: float, alpha: float, inclusi
     if delta > 0:
         raise InvalidInput(f'delta = {delta!r}: budgets = "confidence" is proven for delta = 0 only.')
     distance = values - np.median(values)
-    order = np.argsort(-np.abs(distance), kind="stable")
+    order = np.lexsort((values, -np.abs(distance)))  # stable: only equal scores stand in the order of the permutation
     right = np.where(distance[order] > 0, coin[order], 1 - coin[order])
 
     def log_wealth(eps: float, hits: Real) -> float:
@@ -127,5 +141,6 @@ def _by_confidence(values: Real, coin: Real, delta: float, alpha: float, inclusi
         ),
         p_value=p,
         counts={"canaries": len(values), "guesses": len(values), "correct": int(right.sum())},
+        notes=below(claim, max(ceiling, epsilon)),
         **judged(claim, p is not None and p <= alpha, best is not None and best <= alpha),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Iterable
 from typing import Any
@@ -24,12 +23,18 @@ def whole(name: str, value: Any, low: int, high: int, rule: str = "") -> int:
 
 def level(alpha: Any) -> float:
     """The false alarm rate."""
-    return check.number("alpha", alpha, low=0, high=math.nextafter(0.5, 0), above=True)
+    return _below("alpha", check.number("alpha", alpha, low=0, high=0.5, above=True), 0.5)
 
 
 def lost(delta: Any) -> float:
     """The delta of an audit, fixed before looking."""
-    return check.number("delta", delta, low=0, high=math.nextafter(1.0, 0))
+    return _below("delta", check.number("delta", delta, low=0, high=1), 1.0)
+
+
+def _below(name: str, value: float, end: float) -> float:
+    if value == end:
+        raise InvalidInput(f"{name} = {value!r}: must be below {end:g}.")
+    return value
 
 
 def numbers_of(name: str, values: Any) -> Real:
@@ -40,6 +45,8 @@ def numbers_of(name: str, values: Any) -> Real:
         found = np.array([float(v) for v in values], dtype=float)
     except (TypeError, ValueError):
         raise InvalidInput(f"{name}: must hold numbers only.") from None
+    except OverflowError:
+        raise InvalidInput(f"{name}: holds a whole number beyond all doubles.") from None
     if not len(found):
         raise InvalidInput(f"{name} = []: must not be empty.")
     if not np.all(np.isfinite(found)):
@@ -49,7 +56,7 @@ def numbers_of(name: str, values: Any) -> Real:
 
 def said(name: str, value: Any, options: dict[str, str]) -> str:
     """A hypothesis that must be named, since no test can notice that it fails."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         listed = "; ".join(f'"{word}": {meaning}' for word, meaning in options.items())
-        raise InvalidInput(f"{name} = {value!r}: must be said, one of {listed}.")
+        raise InvalidInput(f"{name} = {value!r}: must be said: {listed}.")
     return str(value)

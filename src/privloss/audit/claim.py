@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from privloss.audit.rates import remaining
 from privloss.errors import InvalidInput
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.numerics import check
@@ -65,8 +66,9 @@ class Claim:
         eps, delta = np.array(self.eps), np.array(self.deltas)
         with np.errstate(divide="ignore", invalid="ignore"):
             first = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
-            second = np.log(np.maximum(1 - high - delta, 0.0)) - np.log(np.maximum(1 - low, 0.0))
-            both = np.fmax(np.where(low > delta, first, -np.inf), np.where(1 - high > delta, second, -np.inf))
+            left = remaining(delta) - high
+            second = np.log(np.maximum(left, 0.0)) - np.log(np.maximum(1 - low, 0.0))
+            both = np.fmax(np.where(low > delta, first, -np.inf), np.where(left > 0, second, -np.inf))
         return np.asarray((both - eps).max(axis=-1))
 
 

@@ -44,12 +44,19 @@ def most_rate(hits: Any, trials: int, alpha: float) -> Real:
     return np.asarray(np.where(np.asarray(hits) < trials, safe, 1.0))
 
 
+def remaining(delta: Any) -> Any:
+    """1 - delta, rounded down. (1 - x - delta would lose its digits where delta is next to 1.)"""
+    left = 1.0 - np.asarray(delta, dtype=float)
+    return np.where(1.0 - left == delta, left, np.nextafter(left, 0.0))
+
+
 def epsilon_of(least_true: Any, most_false: Any, delta: float) -> Real:
     """The larger of both inequalities, at least 0, rounded down."""
     low, high = np.asarray(least_true, dtype=float), np.asarray(most_false, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(low > delta, np.log(np.maximum(low - delta, 0.0)) - np.log(high), -np.inf)
-        second = np.where(1 - high > delta, np.log(np.maximum(1 - high - delta, 0.0)) - np.log(1 - low), -np.inf)
+        left = remaining(delta) - high
+        second = np.where(left > 0, np.log(np.maximum(left, 0.0)) - np.log(1 - low), -np.inf)
     return np.asarray(np.maximum(np.maximum(first, second) * (1 - 1e-13) - 1e-15, 0.0))
 
 

@@ -76,6 +76,14 @@ def strongest(found: Sequence[Audit]) -> Audit:
     return max(found, key=lambda a: (_SAYING.index(a.verdict), a.epsilon))
 
 
+def below(claim: Claim | None, ceiling: float) -> tuple[str, ...]:
+    """A note where the bound on epsilon could never reach what is claimed."""
+    if claim is None or ceiling >= claim.epsilon.lower:
+        return ()
+    least = "no result can refute it" if claim.plan is None else "only its curve at another delta can be refuted"
+    return (f"the ceiling lies below the claim: {least}",)
+
+
 def judged(claim: Claim | None, refuted: bool, could: bool) -> dict[str, Any]:
     """The fields of a verdict; `could` says whether a perfect result would have refuted the claim."""
     if claim is None:

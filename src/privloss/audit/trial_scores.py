@@ -17,7 +17,7 @@ from privloss.audit import bands, checks, rates
 from privloss.audit.claim import Claim, read_claim
 from privloss.audit.events import LEVELS, promise
 from privloss.audit.joint import MOST
-from privloss.audit.result import Audit, judged, strongest
+from privloss.audit.result import Audit, below, judged, strongest
 from privloss.audit.trials import TRIALS, assumed, worth_of
 from privloss.audit.trials import judge as judge_counts
 from privloss.errors import InvalidInput, Unsupported
@@ -69,15 +69,16 @@ def scores(
     others: Any,
     *,
     delta: float,
-    trials: str,
+    trials: str | None = None,
     alpha: float = 0.05,
     claim: Any = None,
     threshold: Any = "band",
     direction: str = "up",
     seed: int | None = None,
 ) -> Audit:
-    """What scores of independent runs prove, high scores meaning "member" (`direction` "down": low ones; "both":
-    either, at half of alpha each). `threshold` is a number fixed in advance, or how the choice of one is paid for."""
+    """What scores of independent runs (`trials` must be said) prove, high scores meaning "member" (`direction` "down":
+    low ones; "both": either, at half of alpha each). `threshold` is a number fixed in advance, or how the choice of one
+    is paid for."""
     first, second = checks.numbers_of("members", members), checks.numbers_of("others", others)
     if first.min() == first.max() == second.min() == second.max():
         raise InvalidInput(f"members, others: all scores equal {first[0]:g}; they say nothing.")
@@ -146,6 +147,7 @@ def _chosen(
         threshold=float(cuts.thresholds[i]),
         mu=mu,
         epsilon_if_gaussian=rates.gaussian_epsilon(mu, delta),
+        notes=below(claim, max(ceiling, float(values.max()))),
         **judged(
             claim,
             excess is not None and bool(excess.max() > 1e-12),
@@ -177,5 +179,10 @@ def _split(members: Real, others: Real, delta: float, alpha: float, claim: Claim
     return replace(
         found,
         method=f"threshold from a random half, {found.method} on the other",
-        assumptions=assumed(_FIXED, claim, "the threshold was chosen on a random half of the scores"),
+        assumptions=assumed(
+            _FIXED,
+            claim,
+            "the threshold was chosen on a random half of the scores",
+            "the seed of the split was drawn at random, or scores stand in the order of their runs",
+        ),
     )

@@ -17,7 +17,7 @@ import numpy as np
 from privloss.audit import checks, rates
 from privloss.audit.claim import Claim, read_claim
 from privloss.audit.joint import MOST, JointTest, Rates, critical
-from privloss.audit.result import Audit, judged
+from privloss.audit.result import Audit, below, judged
 from privloss.errors import InvalidInput
 from privloss.numerics import check
 from privloss.numerics.floats import Real
@@ -36,12 +36,12 @@ def counts(
     fp: int,
     negatives: int,
     delta: float,
-    trials: str,
+    trials: str | None = None,
     alpha: float = 0.05,
     claim: Any = None,
     method: str = "auto",
 ) -> Audit:
-    """What counts at a threshold fixed in advance prove of epsilon at `delta`.
+    """What counts at a threshold fixed in advance prove of epsilon at `delta`. `trials` must be said.
 
     >>> import privloss as pl
     >>> print(pl.audit.counts(tp=95, positives=100, fp=3, negatives=100, delta=0.0, trials="independent"))
@@ -82,9 +82,6 @@ def judge(
         p = None if claim is None else _separate_p(tp, positives, fp, negatives, claim)
         best = None if claim is None else _separate_p(positives, positives, 0, negatives, claim)
     ceiling = max(ceiling, epsilon)
-    notes = []
-    if claim is not None and ceiling < claim.epsilon.lower:
-        notes.append(f"the ceiling lies below the claim: {positives} + {negatives} trials cannot test it")
     return Audit(
         epsilon=epsilon,
         delta=delta,
@@ -97,7 +94,7 @@ def judge(
         counts={"tp": tp, "positives": positives, "fp": fp, "negatives": negatives},
         mu=mu,
         epsilon_if_gaussian=rates.gaussian_epsilon(mu, delta),
-        notes=tuple(notes),
+        notes=below(claim, ceiling),
         **judged(claim, p is not None and p <= alpha, best is not None and best <= alpha),
     )
 
@@ -194,7 +191,9 @@ def joint_p(tp: int, positives: int, fp: int, negatives: int, alpha: float, clai
 
 
 def _claim_order(positives: int, negatives: int, alpha: float, claim: Claim) -> Real:
-    """By how far outcomes break the claim."""
+    """By how far outcomes break the claim; for a pair, by the epsilon they show, so that bound and verdict agree."""
+    if len(claim.eps) == 1:
+        return _order(positives, negatives, claim.deltas[0], alpha)
     low = rates.least_rate(np.arange(positives + 1), positives, alpha / 2)[:, None]
     high = rates.most_rate(np.arange(negatives + 1), negatives, alpha / 2)[None, :]
     value = np.stack([claim.excess(row, high[0]) for row in low])

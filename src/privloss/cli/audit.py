@@ -6,16 +6,27 @@ it.
 
 from __future__ import annotations
 
-import csv
 import importlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privloss.cli.arguments import AsJson, finite, json_of, load_plan, number, print_table, text_of
+from privloss.cli.arguments import AsJson, finite, json_of, load_plan, number, print_table
+from privloss.cli.audit_files import (
+    bit,
+    budgets_of,
+    guessed,
+    holds_arguments,
+    rows_of,
+    scored,
+    told,
+    whole,
+    word,
+)
 from privloss.cli.progress import progress_bar
 from privloss.errors import InvalidInput
 
@@ -27,8 +38,8 @@ _CODES = {"refuted": 1, "blind": 4}
 
 PlanClaim = Annotated[Path | None, typer.Option("--plan", help="The plan that is claimed.")]
 Claimed = Annotated[str | None, typer.Option("--claim-epsilon", help="Or the epsilon that is claimed, at --delta.")]
-Delta = Annotated[str, typer.Option("--delta", help="Fixed before looking.")]
-Alpha = Annotated[str, typer.Option("--alpha", help="How often a true claim may be refuted.")]
+Delta = Annotated[str | None, typer.Option("--delta", help="Fixed before looking.")]
+Alpha = Annotated[str | None, typer.Option("--alpha", help="How often a true claim may be refuted.  [default: 0.05]")]
 Out = Annotated[str | None, typer.Option("--out", help="The picture: a .png, .svg or .pdf file.")]
 LogScale = Annotated[bool, typer.Option("--log", help="The picture's false positive rate in logarithms.")]
 Trials = Annotated[str | None, typer.Option("--trials", help='"independent": each a run of its own.')]
@@ -37,15 +48,16 @@ Inclusion = Annotated[str | None, typer.Option("--inclusion", help='"coins" (in 
 
 @app.command()
 def counts(
-    tp: Annotated[str, typer.Option("--tp", help="Members called members.")],
-    positives: Annotated[str, typer.Option("--positives", help="Trials with the member.")],
-    fp: Annotated[str, typer.Option("--fp", help="Others called members.")],
-    negatives: Annotated[str, typer.Option("--negatives", help="Trials without.")],
-    delta: Delta,
+    file: Annotated[Path | None, typer.Argument(help="JSON of the arguments, or the flags below.")] = None,
+    tp: Annotated[str | None, typer.Option("--tp", help="Members called members.")] = None,
+    positives: Annotated[str | None, typer.Option("--positives", help="Trials with the member.")] = None,
+    fp: Annotated[str | None, typer.Option("--fp", help="Others called members.")] = None,
+    negatives: Annotated[str | None, typer.Option("--negatives", help="Trials without.")] = None,
+    delta: Delta = None,
     trials: Trials = None,
     plan: PlanClaim = None,
     claim_epsilon: Claimed = None,
-    alpha: Alpha = "0.05",
+    alpha: Alpha = None,
     out: Out = None,
     log: LogScale = False,
     as_json: AsJson = False,
@@ -54,31 +66,29 @@ def counts(
     from privloss.audit.trials import counts as audit_counts
 
     path = _picture(out)
-    claim = _claim(plan, claim_epsilon, delta)
-    found = audit_counts(
-        tp=_whole("--tp", tp),
-        positives=_whole("--positives", positives),
-        fp=_whole("--fp", fp),
-        negatives=_whole("--negatives", negatives),
-        delta=number("--delta", delta),
-        trials=trials or "",
-        alpha=number("--alpha", alpha),
-        claim=claim,
-    )
-    _say(found, as_json, path, log, claim)
+    numbers = {"tp": (tp, whole), "positives": (positives, whole), "fp": (fp, whole), "negatives": (negatives, whole)}
+    given = told(
+        file, {**numbers, "trials": (trials, word), "delta": (delta, number), "alpha": (alpha, number)},
+        (*numbers, "delta", "trials"), ("method",),
+    )  # fmt: skip
+    given["claim"] = _claim(plan, claim_epsilon, given)
+    found = audit_counts(**given)
+    _say(found, as_json, path, log, given["claim"])
 
 
 @app.command()
 def scores(
     file: Annotated[Path, typer.Argument(help='CSV with the header "score,member", or JSON of the arguments.')],
-    delta: Delta,
+    delta: Delta = None,
     trials: Trials = None,
-    threshold: Annotated[str, typer.Option("--threshold", help="band, split, bonferroni, dkw, or a number.")] = "band",
-    direction: Annotated[str, typer.Option("--direction", help="up, down or both.")] = "up",
-    seed: Annotated[str | None, typer.Option("--seed", help="For --threshold split.")] = None,
+    threshold: Annotated[
+        str | None, typer.Option("--threshold", help="band, split, bonferroni, dkw, or a number.  [default: band]")
+    ] = None,
+    direction: Annotated[str | None, typer.Option("--direction", help="up, down or both.  [default: up]")] = None,
+    seed: Annotated[str | None, typer.Option("--seed", help="For --threshold split; drawn at random.")] = None,
     plan: PlanClaim = None,
     claim_epsilon: Claimed = None,
-    alpha: Alpha = "0.05",
+    alpha: Alpha = None,
     out: Out = None,
     log: LogScale = False,
     as_json: AsJson = False,
@@ -88,35 +98,37 @@ def scores(
     from privloss.audit.trial_scores import scores as audit_scores
 
     path = _picture(out)
-    rows = _rows(file, ("score", "member"))
-    members = [row["score"] for row in rows if _bit("member", row["member"])]
-    others = [row["score"] for row in rows if not _bit("member", row["member"])]
-    claim = _claim(plan, claim_epsilon, delta)
-    found = audit_scores(
-        members,
-        others,
-        delta=number("--delta", delta),
-        trials=trials or "",
-        threshold=threshold if threshold in WAYS else number("--threshold", threshold),
-        direction=direction,
-        seed=None if seed is None else _whole("--seed", seed),
-        alpha=number("--alpha", alpha),
-        claim=claim,
-    )
-    _say(found, as_json, path, log, claim, (members, others, direction))
+    flags = {
+        "trials": (trials, word), "delta": (delta, number), "alpha": (alpha, number), "seed": (seed, whole),
+        "direction": (direction, word), "threshold": (threshold, word if threshold in WAYS else number),
+    }  # fmt: skip
+    if holds_arguments(file, ("members", "others")):
+        given = told(file, flags, ("members", "others", "delta", "trials"), ("members", "others"))
+        members, others = given.pop("members"), given.pop("others")
+    else:
+        given = told(None, flags, ("delta", "trials"))
+        rows = rows_of(file, ("score", "member"))
+        members = [row["score"] for row in rows if bit("member", row["member"])]
+        others = [row["score"] for row in rows if not bit("member", row["member"])]
+    given["claim"] = _claim(plan, claim_epsilon, given)
+    found = audit_scores(members, others, **given)
+    _say(found, as_json, path, log, given["claim"], (members, others, given.get("direction", "up")))
 
 
 @app.command("one-run")
 def one_run(
     file: Annotated[
-        Path | None, typer.Argument(help='CSV with the header "guess,included" or "score,included".')
+        Path | None, typer.Argument(help='CSV with "guess,included" or "score,included", or JSON of the arguments.')
     ] = None,
-    delta: Delta = "",
+    delta: Delta = None,
     inclusion: Inclusion = None,
     canaries: Annotated[str | None, typer.Option("--canaries", help="Instead of a file.")] = None,
     guesses: Annotated[str | None, typer.Option("--guesses", help="Instead of a file.")] = None,
     correct: Annotated[str | None, typer.Option("--correct", help="Instead of a file.")] = None,
     budgets: Annotated[str | None, typer.Option("--budgets", help='For scores: "50:50,100:0", or confidence.')] = None,
+    seed: Annotated[
+        str | None, typer.Option("--seed", help="Of the order of equal scores, drawn at random.  [default: a new one]")
+    ] = None,
     guesses_fixed: Annotated[
         bool | None,
         typer.Option(
@@ -125,28 +137,26 @@ def one_run(
     ] = None,
     plan: PlanClaim = None,
     claim_epsilon: Claimed = None,
-    alpha: Alpha = "0.05",
+    alpha: Alpha = None,
     as_json: AsJson = False,
 ) -> None:
     """One training run with many canaries."""
     from privloss.audit.canaries import one_run as audit_run
     from privloss.audit.canary_scores import one_run_scores
 
-    if not delta:
-        raise InvalidInput("--delta: is missing.")
-    common: dict[str, Any] = {
-        "delta": number("--delta", delta),
-        "inclusion": inclusion,
-        "alpha": number("--alpha", alpha),
-        "claim": _claim(plan, claim_epsilon, delta),
-    }
-    if budgets is not None:
-        scores, coins = _scored(file, budgets, guesses_fixed)
-        found = one_run_scores(scores, coins, budgets=_budgets(budgets), **common)
+    flags = {"inclusion": (inclusion, word), "delta": (delta, number), "alpha": (alpha, number)}
+    numbers = {"canaries": (canaries, whole), "guesses": (guesses, whole), "correct": (correct, whole)}
+    by_scores = budgets is not None or (file is not None and holds_arguments(file, ("scores",)))
+    if by_scores:
+        given = scored(file, {**flags, "budgets": (budgets, budgets_of), "seed": (seed, whole)}, guesses_fixed)
+        scores, coins = given.pop("scores"), given.pop("included")
+        given["claim"] = _claim(plan, claim_epsilon, given)
+        found = one_run_scores(scores, coins, **given)
     else:
-        m, r, v = _guessed(file) if file is not None else _given(canaries, guesses, correct)
-        fixed = _fixed(guesses_fixed, r == m or (plan is None and common["delta"] == 0), f"{r} of {m}")
-        found = audit_run(canaries=m, guesses=r, correct=v, guesses_fixed=fixed, **common)
+        given, note = guessed(file, {**flags, **numbers}, guesses_fixed, plan is None)
+        given["claim"] = _claim(plan, claim_epsilon, given)
+        found = audit_run(**given)
+        found = replace(found, notes=(*found.notes, *note))
     _say(found, as_json)
 
 
@@ -155,49 +165,51 @@ def mechanism(
     function: Annotated[str, typer.Argument(help="package.module:function")],
     x: Annotated[Path, typer.Argument(help="One input (JSON).")],
     y: Annotated[Path, typer.Argument(help="Its neighbour (JSON).")],
-    delta: Delta,
     seed: Annotated[str, typer.Option("--seed", help="Of f's generator.")],
+    delta: Delta = None,
     runs: Annotated[str, typer.Option("--runs", help="Of each input.")] = "20000",
     plan: PlanClaim = None,
     claim_epsilon: Claimed = None,
-    alpha: Alpha = "0.05",
+    alpha: Alpha = None,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
     """A mechanism given as a function, on two neighbouring inputs."""
     from privloss.audit.black_box import mechanism as audit_mechanism
 
-    path, claim = _picture(out), _claim(plan, claim_epsilon, delta)
+    path = _picture(out)
+    given = told(None, {"delta": (delta, number), "alpha": (alpha, number)}, ("delta",))
+    claim = _claim(plan, claim_epsilon, given)
     with progress_bar("running") as bar:
         found = audit_mechanism(
             _function(function), json_of(x), json_of(y),
-            runs=_whole("--runs", runs), delta=number("--delta", delta), seed=_whole("--seed", seed),
-            alpha=number("--alpha", alpha), claim=claim, progress=bar.step,
+            runs=whole("--runs", runs), seed=whole("--seed", seed), claim=claim, progress=bar.step, **given,
         )  # fmt: skip
     _say(found, as_json, path, claim=claim)
 
 
 @app.command()
 def ceiling(
-    delta: Delta,
+    delta: Delta = None,
     canaries: Annotated[str | None, typer.Option("--canaries", help="Of one run.")] = None,
     guesses: Annotated[str | None, typer.Option("--guesses", help="Of them.  [default: all]")] = None,
     positives: Annotated[str | None, typer.Option("--positives", help="Independent trials with the member.")] = None,
     negatives: Annotated[str | None, typer.Option("--negatives", help="And without.  [default: as many]")] = None,
-    alpha: Alpha = "0.05",
+    alpha: Alpha = None,
     as_json: AsJson = False,
 ) -> None:
     """What an audit could show at best, before it is run."""
     from privloss.audit.ceilings import ceiling as audit_ceiling
 
     sizes = {"canaries": canaries, "guesses": guesses, "positives": positives, "negatives": negatives}
-    given: dict[str, Any] = {k: _whole(f"--{k}", v) for k, v in sizes.items() if v is not None}
-    level = number("--alpha", alpha)
-    found = audit_ceiling(**given, delta=number("--delta", delta), alpha=level)
+    flags = {name: (text, whole) for name, text in sizes.items()}
+    given = {"alpha": 0.05, **told(None, {**flags, "delta": (delta, number), "alpha": (alpha, number)}, ("delta",))}
+    found = audit_ceiling(**given)
     if as_json:
-        print(json.dumps(finite({"ceiling": found, "delta": float(delta), "alpha": level, **given})))
+        print(json.dumps(finite({"ceiling": found, **given})))
     else:
-        print(f"No result can show more than epsilon = {found:.4g} at delta = {float(delta):g}, alpha = {level:g}.")
+        at = f"delta = {given['delta']:g}, alpha = {given['alpha']:g}"
+        print(f"No result can show more than epsilon = {found:.4g} at {at}.")
 
 
 def _say(
@@ -242,103 +254,18 @@ def _picture(out: str | None) -> Path | None:
     return output_path(out, (".png", ".svg", ".pdf"))
 
 
-def _claim(plan: Path | None, epsilon: str | None, delta: str) -> Any:
-    if plan is not None and epsilon is not None:
-        raise InvalidInput(f"--claim-epsilon = {epsilon!r}: contradicts --plan; give one.")
+def _claim(plan: Path | None, epsilon: str | None, given: dict[str, Any]) -> Any:
+    """What is claimed: by a flag, or in a file of arguments, which it is taken out of."""
+    claims = [each for each in (plan, epsilon, given.pop("claim", None)) if each is not None]
+    if len(claims) > 1:
+        raise InvalidInput(f"claim: {claims[0]} and {claims[1]} contradict each other; give one.")
     if plan is not None:
         return load_plan(plan)
-    return None if epsilon is None else (number("--claim-epsilon", epsilon), number("--delta", delta))
+    return claims[0] if epsilon is None and claims else _pair(epsilon, given)
 
 
-def _whole(flag: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput(f"{flag} = {text!r}: must be a whole number.") from None
-
-
-def _bit(name: str, value: Any) -> bool:
-    if value not in (0, 1, "0", "1"):
-        raise InvalidInput(f"{name} = {value!r}: must be 0 or 1.")
-    return str(int(value)) == "1"
-
-
-def _rows(file: Path, columns: tuple[str, str]) -> list[dict[str, Any]]:
-    """The rows of a CSV file or of a JSON list of objects, or an object of two lists; numbers in the first column."""
-    text = text_of(file)
-    if file.suffix.lower() == ".json":
-        content = json_of(file, text)
-        rows = _from_json(content, columns, file)
-    else:
-        rows = list(csv.DictReader(text.splitlines()))
-    if not rows or any(not isinstance(r, dict) or not set(columns) <= set(r) for r in rows):
-        raise InvalidInput(f"{file}: must have rows with {columns[0]} and {columns[1]}.")
-    if columns[0] != "guess":
-        for row in rows:
-            try:
-                row[columns[0]] = float(row[columns[0]])
-            except (TypeError, ValueError):
-                raise InvalidInput(f"{file}: {columns[0]} = {row[columns[0]]!r} is no number.") from None
-    return rows
-
-
-def _from_json(content: Any, columns: tuple[str, str], file: Path) -> list[dict[str, Any]]:
-    if isinstance(content, dict) and set(columns) <= set(content):
-        first, second = content[columns[0]], content[columns[1]]
-        if not isinstance(first, list) or not isinstance(second, list) or len(first) != len(second):
-            raise InvalidInput(f"{file}: {columns[0]} and {columns[1]} must be lists of equal length.")
-        return [dict(zip(columns, pair, strict=True)) for pair in zip(first, second, strict=True)]
-    return content if isinstance(content, list) else []
-
-
-def _given(canaries: str | None, guesses: str | None, correct: str | None) -> list[int]:
-    """The same from flags."""
-    found = []
-    for flag, text in {"--canaries": canaries, "--guesses": guesses, "--correct": correct}.items():
-        if text is None:
-            raise InvalidInput(f"{flag}: is missing; give it or a file.")
-        found.append(_whole(flag, text))
-    return found
-
-
-def _scored(file: Path | None, budgets: str, guesses_fixed: bool | None) -> tuple[list[float], list[bool]]:
-    """Scores and coins of canaries."""
-    if file is None or guesses_fixed is False:
-        raise InvalidInput(f"--budgets = {budgets!r}: are fixed numbers of guesses from scores in a file.")
-    rows = _rows(file, ("score", "included"))
-    return [row["score"] for row in rows], [_bit("included", row["included"]) for row in rows]
-
-
-def _fixed(said: bool | None, same: bool, guessed: str) -> bool:
-    """Whether the number of guesses was fixed in advance: it must be said unless it is all the same."""
-    if said is None and not same:
-        raise InvalidInput(
-            f"--guesses-fixed or --guesses-decided-by-data: is missing; {guessed} canaries were guessed."
-        )
-    return said is not False
-
-
-def _guessed(file: Path) -> tuple[int, int, int]:
-    """Canaries, guesses and right ones: a guess is in, out or empty."""
-    rows = _rows(file, ("guess", "included"))
-    right = made = 0
-    for row in rows:
-        guess = str(row["guess"] or "").strip().lower()
-        if guess not in ("in", "out", ""):
-            raise InvalidInput(f"{file}: guess = {row['guess']!r}: must be in, out or empty.")
-        if guess:
-            made += 1
-            right += (guess == "in") == _bit("included", row["included"])
-    return len(rows), made, right
-
-
-def _budgets(text: str) -> Any:
-    if text == "confidence":
-        return text
-    try:
-        return [tuple(int(part) for part in pair.split(":")) for pair in text.split(",")]
-    except ValueError:
-        raise InvalidInput(f'--budgets = {text!r}: must be pairs like "50:50,100:0", or confidence.') from None
+def _pair(epsilon: str | None, given: dict[str, Any]) -> tuple[float, float] | None:
+    return None if epsilon is None else (number("--claim-epsilon", epsilon), given["delta"])
 
 
 def _function(text: str) -> Any:

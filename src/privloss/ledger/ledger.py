@@ -242,7 +242,7 @@ class Ledger(Spending):
         known = self._asked.get((*asked, reason)) if plain else None
         if known is not None:
             outcome = self._tried(known.under(name))
-            if not _seen_before(outcome):
+            if not unsettled(outcome):
                 return Reservation.of(name, accepted(outcome))
         request = Request.of(datasets, plan, cost, cost_delta, blocks)
         owner = analyst if analyst == EVERYONE else names.person("analyst", analyst)
@@ -251,7 +251,7 @@ class Ledger(Spending):
         for _ in range(2):  # priced for settings seen before; if they have changed, once more
             command = self._priced(name, request, owner, seconds, *said)
             outcome = self._tried(command)
-            if not _seen_before(outcome):
+            if not unsettled(outcome):
                 break
             self._known, self._asked = {}, {}
         if plain and outcome.refused is None:
@@ -389,6 +389,11 @@ class Ledger(Spending):
         return found
 
 
-def _seen_before(outcome: Outcome) -> bool:
+def repeated(ledger: Ledger, *asked: Any) -> Reserve | None:
+    """The command of a request all in text that was made before; `asked` as in `reserve`."""
+    return ledger._asked.get(asked)
+
+
+def unsettled(outcome: Outcome) -> bool:
     """Whether it was refused for what may be otherwise by the settings of now."""
     return outcome.refused is not None and outcome.refused.reason in _SEEN_BEFORE

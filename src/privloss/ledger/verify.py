@@ -96,7 +96,7 @@ def _differences(store: Store, cursor: Any, replay: Replay, told: _Multiset, kep
         told.add(analysis_row(analysis))
     for row in store.stream(cursor, ANALYSIS):
         kept.add(analysis_row(analysis_from(row)))
-    found = _accounts(store, cursor, replay)
+    found = _accounts(store, cursor, replay) + store.misplaced(cursor)
     if told.total != kept.total:
         found += _keys(store, cursor)
     query = "SELECT dataset, key, lease FROM open_lease"
@@ -206,7 +206,7 @@ def check_head(store: Store, head: dict[str, Any], secret: bytes) -> list[str]:
     found = []
     with store.reading() as cursor:
         for name, (seq, link) in sorted(ends.items()):
-            query = "SELECT hash FROM event WHERE chain = ? AND seq = ?"
+            query = f"SELECT hash FROM {store.chained} WHERE chain = ? AND seq = ?"
             row = store.execute(cursor, query, [name, seq]).fetchone()
             if seq > 0 and (row is None or row[0] != link):
                 what = "is not there any more" if row is None else "is another one"

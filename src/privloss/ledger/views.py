@@ -17,7 +17,6 @@ from privloss.ledger.stores.base import Store
 
 _PAGE = 500
 _MOST_LOOKED_AT = 5000
-_ENTRY = "SELECT number, seq, body FROM event WHERE chain = ?"
 
 
 def signed(amount: Fraction) -> str:
@@ -144,7 +143,9 @@ def page(
     """At most `limit` wanted events of one chain, and after which to go on; looks at a few thousand at most."""
     found: list[dict[str, Any]] = []
     known: dict[str, tuple[str, str]] = {}
-    rows = store.execute(cursor, f"{_ENTRY} AND seq > ? ORDER BY seq LIMIT {_MOST_LOOKED_AT}", [name, after]).fetchall()
+    rows = store.execute(
+        cursor, f"{_entry(store)} AND seq > ? ORDER BY seq LIMIT {_MOST_LOOKED_AT}", [name, after]
+    ).fetchall()
     for row in rows:
         seq, event = row[1], _event(row)[1]
         if wanted.analyst is not None or wanted.state is not None:
@@ -156,6 +157,10 @@ def page(
     return found, rows[-1][1] if len(rows) == _MOST_LOOKED_AT else None
 
 
+def _entry(store: Store) -> str:
+    return f"SELECT number, seq, body FROM {store.chained} WHERE chain = ?"
+
+
 def _look_up(store: Store, cursor: Any, key: str | None, known: dict[str, tuple[str, str]]) -> None:
     if key is not None and key not in known:
         analysis = store.analysis(cursor, key)
@@ -164,9 +169,9 @@ def _look_up(store: Store, cursor: Any, key: str | None, known: dict[str, tuple[
 
 def _backwards(store: Store, cursor: Any, name: str) -> Iterator[dict[str, Any]]:
     """From the newest to the oldest, a page at a time; then what releases before 0.3 wrote into one chain for all."""
-    first = store.execute(cursor, f"{_ENTRY} AND seq = 1", [name]).fetchall()
+    first = store.execute(cursor, f"{_entry(store)} AND seq = 1", [name]).fetchall()
     older = json.loads(first[0][2]).get("after", {}).get("seq", 0) if first else 0
-    restored = store.execute(cursor, f"{_ENTRY} AND seq > ? ORDER BY seq DESC", [LEDGER, older]).fetchall()
+    restored = store.execute(cursor, f"{_entry(store)} AND seq > ? ORDER BY seq DESC", [LEDGER, older]).fetchall()
     both = heapq.merge(
         _pages(store, cursor, name),
         (_event(row) for row in restored if json.loads(row[2])["kind"] == "restored"),
@@ -182,7 +187,7 @@ def _event(row: Any) -> tuple[int, dict[str, Any]]:
 
 
 def _pages(store: Store, cursor: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    seq, query = 2**62, f"{_ENTRY} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}"
+    seq, query = 2**62, f"{_entry(store)} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}"
     while rows := store.execute(cursor, query, [name, seq]).fetchall():
         seq = rows[-1][1]
         yield from map(_event, rows)
@@ -192,7 +197,7 @@ def _before_chains(store: Store, cursor: Any, name: str, last: int) -> list[dict
     """Older events of one dataset, newest first: a key's later events do not say what it was charged to."""
     found: list[dict[str, Any]] = []
     keys: set[str] = set()
-    for _, seq, body in store.stream(cursor, f"{_ENTRY} AND seq <= ? ORDER BY seq", [LEDGER, last]):
+    for _, seq, body in store.stream(cursor, f"{_entry(store)} AND seq <= ? ORDER BY seq", [LEDGER, last]):
         event = json.loads(body)
         if name in event.get("charges", {}):
             keys.add(event["key"])

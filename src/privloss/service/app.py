@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -50,19 +50,22 @@ def make(
             services.close()
 
     handlers: dict[int | type[Exception], ExceptionHandler] = dict.fromkeys((Exception, 404, 405, Problem), _failed)
-    app = Starlette(
-        routes=_routes(services),
-        lifespan=living,
-        exception_handlers=handlers,
-        middleware=[
-            Middleware(Observed, services=services),
-            Middleware(Guard, services=services),
-            Middleware(Programs, api=Api(services)),
-        ],
-    )
+    app = App(services, routes=_routes(services), lifespan=living, exception_handlers=handlers)
     app.router.redirect_slashes = False
     app.state.services = services
     return app
+
+
+class App(Starlette):
+    """The framework's application, behind what every request passes."""
+
+    def __init__(self, services: Services, **options: Any) -> None:
+        super().__init__(**options)
+        self._services, self.api = services, Api(services)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        inner = Programs(super().build_middleware_stack(), self.api)
+        return Observed(Guard(inner, self._services), self._services)
 
 
 class Programs:

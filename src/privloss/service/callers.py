@@ -25,14 +25,19 @@ def caller_of(services: Services, scope: Scope, action: str) -> Caller:
         return ANYBODY
     if len(given) != 1:
         raise Problem(401, "token", "a token is needed: Authorization: Bearer pl_...", _ASK)
-    text = given[0].decode("latin-1")
-    token = services.tokens.authenticate(text[len(_BEARER) :] if text[: len(_BEARER)].lower() == _BEARER else "")
+    token = services.tokens.authenticate(bearer(given[0]))
     if token is None:
         failed(services, scope)
         raise Problem(401, "token", "the token is not known, was revoked or has expired", _ASK)
     note(scope, token=token.id)
     _within(services.rates.take(token.id))
     return token.caller
+
+
+def bearer(given: bytes) -> str:
+    """The token in an `Authorization` header; nothing that is one if it holds none."""
+    text = given.decode("latin-1")
+    return text[len(_BEARER) :] if text[: len(_BEARER)].lower() == _BEARER else ""
 
 
 def failed(services: Services, scope: Scope) -> None:

@@ -76,7 +76,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a handler answers."""
+    """What a handler answers: what is to be written as JSON, bytes as they are, or a file that is open."""
 
     body: Any
     status: int = 200

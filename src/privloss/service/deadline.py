@@ -14,29 +14,27 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
 from typing import Any, cast
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
-
-_WHOLE = (h11.DONE, h11.MUST_CLOSE, h11.CLOSED, h11.ERROR)
+from privloss.service.settings import Settings
+from privloss.service.strictly import Strictly
 
 
 def _at_once(transport: asyncio.BaseTransport) -> None:
-    """Send what is there, and do not wait for the client to confirm what came before: an answer is two writes, and the
-    wait would be 40 ms. (The event loop does this only for sockets that it has opened itself.)"""
+    """Send what is there, and do not wait for the client to confirm what came before: a long answer is several writes,
+    and the wait would be 40 ms. (The event loop does this only for sockets that it has opened itself.)"""
     found = transport.get_extra_info("socket")
     if found is not None:
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-class Deadline(H11Protocol):
+class Deadline(Strictly):
     """HTTP/1.1 on a connection that is aborted when a request takes too long to come in."""
 
     seconds, answer_seconds, most = 10.0, 30.0, 200  # set by `within`
     not_http: bytes  # the whole answer to what is none
     awaited: dict[Deadline, None]  # those whose request is not there yet, in the order in which they came
+    _inside = True  # a request that is not whole yet
     _alarm: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
@@ -53,20 +51,36 @@ class Deadline(H11Protocol):
             next(iter(self.awaited))._abort()
 
     def data_received(self, data: bytes) -> None:
-        self._arm()
+        self._inside = True  # until the parser says that a request is whole
+        self._look()
         super().data_received(data)
-        if self._received():
-            self._disarm()
-            if self.conn.their_state is h11.IDLE:
-                self.awaited.setdefault(self)
-            else:
-                self.awaited.pop(self, None)
+        self._look()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._inside = True
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._inside = False
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self.awaited.setdefault(self)  # for the next request
-        if not self._received():  # which may have come in part already, behind the last one
+        self._look()
+
+    def _look(self) -> None:
+        """Whether more is awaited of the client now, and whether it is something that has begun."""
+        cycle = self.cycle
+        answering = cycle is not None and not cycle.response_complete and not cycle.more_body
+        if answering or self.pipeline:
+            self._disarm()
+            self.awaited.pop(self, None)
+            return
+        self.awaited.setdefault(self)
+        if self._inside:  # also the next, of which a part may have come behind the last one
             self._arm()
+        else:
+            self._disarm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
@@ -83,8 +97,15 @@ class Deadline(H11Protocol):
         self._read_on()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is told so like everything else."""
-        self.transport.write(self.not_http)
+        """What is no HTTP is told so like everything else; behind a request that is being answered it is not told, or
+        it would be taken for its answer."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete and not cycle.more_body and not self.pipeline:
+            cycle.keep_alive = False
+            self.flow.pause_reading()
+            return
+        if not self.pipeline and not (cycle is not None and cycle.more_body and cycle.response_started):
+            self.transport.write(self.not_http)
         self.transport.close()
 
     def _read_on(self) -> None:
@@ -100,11 +121,6 @@ class Deadline(H11Protocol):
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-
-    def _received(self) -> bool:
-        """Whether nothing more is awaited of a request: it is whole, or the next has not begun."""
-        state = self.conn.their_state
-        return state in _WHOLE or (state is h11.IDLE and not self.conn.trailing_data[0])
 
     def _abort(self) -> None:
         self._disarm()
@@ -152,12 +168,13 @@ class Encrypted(Deadline):
             super().connection_lost(exc)
 
 
-def within(
-    seconds: float, answer_seconds: float, most: int, not_http: bytes, secret: Callable[[], ssl.SSLContext] | None
-) -> type[Deadline]:
-    """The protocol with its deadlines, for at most so many connections."""
-    shared: dict[str, Any] = {"seconds": seconds, "answer_seconds": answer_seconds, "most": most, "awaited": {}}
-    shared["not_http"] = not_http
-    if secret is None:
+def within(settings: Settings, not_http: bytes) -> type[Deadline]:
+    """The protocol with its deadlines and limits; `not_http` is the whole answer to what is none."""
+    shared: dict[str, Any] = {
+        "seconds": settings.receive_seconds, "answer_seconds": settings.answer_seconds, "most": settings.connections,
+        "longest_headers": settings.longest_headers, "longest_body": settings.longest_body,
+        "not_http": not_http, "awaited": {},
+    }  # fmt: skip
+    if not settings.tls:
         return type("DeadlineWithin", (Deadline,), shared)
-    return type("EncryptedWithin", (Encrypted,), {**shared, "secret": secret()})
+    return type("EncryptedWithin", (Encrypted,), {**shared, "secret": settings.context()})

@@ -1,21 +1,16 @@
 """What is known of every request afterwards: one line of JSON in the log, and the counters.
 
 A line holds the time, the request's id (also in the answer, as X-Request-Id), the route's template, the status, the
-time it took, the token's id and the reason of a refusal. It never holds bodies, headers, queries or addresses of
-databases; whatever looks like a token is blanked wherever it came from.
+time it took, the token's id and the reason of a refusal.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import logging
-import re
 import secrets
-import sys
 import time
 import traceback
-from datetime import UTC, datetime
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from privloss.service.services import Services
 
 LOG = logging.getLogger("privloss.service")
-_SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)\S*@")
 _OTHER = "other"  # paths that are no route: their number is not for strangers to choose
 
 
@@ -89,27 +83,3 @@ def _where(error: BaseException) -> list[str]:
         f"{frame.filename.rpartition('privloss/')[2]}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
     ]
-
-
-class Lines(logging.Formatter):
-    """Each record as one JSON object on one line; line breaks in names are escaped, so nobody can forge another."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        said = record.msg if isinstance(record.msg, dict) else {"text": record.getMessage()}
-        line = {"time": at, "level": record.levelname.lower(), **said}
-        return _SECRET.sub(r"\1...", json.dumps(line, ensure_ascii=True, default=str))
-
-
-def to_stderr() -> None:
-    """Send the lines there, and nowhere else; also what the server itself has to say."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines())
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(logging.WARNING)
-    logging.captureWarnings(True)
-    for name, level in (("privloss.service", logging.INFO), ("uvicorn", logging.WARNING), ("pebble", logging.ERROR)):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [], True
-        logger.setLevel(level)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from privloss.ledger.commands import Command
 from privloss.service import api_audit, api_calculator, api_datasets, api_spend, shapes
 from privloss.service.calls import Answer, Call
 from privloss.service.problems import Problem, bad
@@ -30,6 +31,7 @@ class Route:
     query: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
     media: str = "application/json"
+    command: Callable[[Call], Command | None] | None = None  # that it is, if it may be decided together with others
 
     @property
     def template(self) -> str:
@@ -51,10 +53,12 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_D}/history.csv", "history", api_datasets.history_csv, query=_SHEET, media="text/csv"),
     Route("GET", f"{_D}/refusals", "history", api_datasets.refusals, query=tuple(x for x in _HISTORY if x != "kind")),
     Route("GET", f"{_D}/odometer", "status", api_datasets.odometer, query=("delta",), covers=("odometer",)),
-    Route("PUT", _R, "reserve", api_spend.reserve, shapes.Reserve, covers=("reserve",)),
+    Route("PUT", _R, "reserve", api_spend.reserve, shapes.Reserve, covers=("reserve",), command=api_spend.reserving),
     Route("GET", _R, "reservation", api_spend.reservation, query=("analyst",), covers=("reservation",)),
-    Route("POST", f"{_R}/start", "start", api_spend.start, shapes.Start, covers=("start",)),
-    Route("POST", f"{_R}/commit", "commit", api_spend.commit, shapes.Why, covers=("commit",)),
+    Route("POST", f"{_R}/start", "start", api_spend.start, shapes.Start, covers=("start",), command=api_spend.starting),
+    Route(
+        "POST", f"{_R}/commit", "commit", api_spend.commit, shapes.Why, covers=("commit",), command=api_spend.committing
+    ),
     Route("POST", f"{_R}/void", "void", api_spend.void, shapes.Why, query=("analyst",), covers=("void",)),
     Route("POST", f"{_R}/audits", "attach", api_spend.attach_to_key, shapes.Evidence, query=("analyst",)),
     Route("POST", "/quote", "quote", api_spend.quote, shapes.Quote, covers=("quote",)),
@@ -78,10 +82,12 @@ class Router:
     """Finds the route of a request."""
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._by_length: dict[int, list[tuple[tuple[str, ...], Route]]] = {}
+        self._by_length: dict[int, list[tuple[list[tuple[int, bytes]], list[tuple[int, str]], Route]]] = {}
         for route in routes:
-            parts = _parts(route.path)
-            self._by_length.setdefault(len(parts), []).append((parts, route))
+            parts = list(enumerate(_parts(route.path)))
+            fixed = [(place, part.encode()) for place, part in parts if part[:1] != "{"]
+            named = [(place, part[1:-1]) for place, part in parts if part[:1] == "{"]
+            self._by_length.setdefault(len(parts), []).append((fixed, named, route))
 
     def find(self, method: str, raw: bytes) -> tuple[Route, dict[str, str]]:
         """The route, and the names in its path."""
@@ -89,20 +95,15 @@ class Router:
         if any(len(each) > _MOST_SEGMENT for each in segments):
             raise _missing()
         there: set[str] = set()
-        for parts, route in self._by_length.get(len(segments), ()):
-            if _matches(parts, segments):
+        for fixed, named, route in self._by_length.get(len(segments), ()):
+            if all(segments[place] == part for place, part in fixed):
                 there.add(route.method)
                 if route.method == method:
-                    pairs = zip(parts, segments, strict=True)
-                    return route, {part[1:-1]: _text(each) for part, each in pairs if part[:1] == "{"}
+                    return route, {name: _text(segments[place]) for place, name in named}
         if there:
             text = f"this path takes {', '.join(sorted(there))}"
             raise Problem(405, "method", text, {"Allow": ", ".join(sorted(there))})
         raise _missing()
-
-
-def _matches(parts: tuple[str, ...], segments: list[bytes]) -> bool:
-    return all(part[:1] == "{" or part.encode() == each for part, each in zip(parts, segments, strict=True))
 
 
 def _text(segment: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from contextlib import closing
@@ -17,7 +18,7 @@ from privloss.service.app import make
 from privloss.service.counted import on_port
 from privloss.service.deadline import within
 from privloss.service.guard import not_http
-from privloss.service.observed import to_stderr
+from privloss.service.log import to_stderr
 from privloss.service.services import Services
 from privloss.service.settings import Settings
 from privloss.service.tokens import Tokens
@@ -41,15 +42,8 @@ def config(settings: Settings, app: Starlette) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        http=within(
-            settings.receive_seconds,
-            settings.answer_seconds,
-            settings.connections,
-            not_http(settings),
-            settings.context if settings.tls else None,
-        ),
+        http=within(settings, not_http(settings)),
         ws="none",
-        h11_max_incomplete_event_size=settings.longest_headers,
         timeout_keep_alive=int(settings.keep_alive_seconds),
         timeout_graceful_shutdown=int(settings.grace_seconds),
         proxy_headers=bool(settings.behind_proxy),
@@ -82,6 +76,8 @@ def run(place: str | None, settings: Settings, create: bool = False) -> None:
         with closing(made.bind_socket()) as listening, on_port(app.state.services.metrics, settings.metrics_port):
             listening.listen(_BACKLOG)  # from now on callers wait, and are not refused
             print(f"privloss: serving at {address(settings, listening)}", flush=True)
+            gc.collect()
+            gc.freeze()  # what is there stays: it need not be looked through again and again
             Server(made).run(sockets=[listening])
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from privloss.ledger.amounts import show
 from privloss.ledger.answers import Reservation
+from privloss.ledger.views import order, signed
 from privloss.service.access import Caller
 from privloss.service.problems import Problem
 
+_QUOTED = json.encoder.encode_basestring_ascii
 _AMOUNTS = ("cap", "committed", "reserved", "remaining", "spent", "analysts")
 _PERIOD = ("cap", "spent")
-_ABOVE = ("frozen", "parent-exceeded")  # refusals that a group may be the reason of
+# refusals that a group may be the reason of, whose name is not everybody's to know
+_ABOVE = ("frozen", "adjacency", "group", "blocks", "analyst", "no-budget", "currency", "parent-exceeded")
+_SAYS = {"frozen": "is frozen", "parent-exceeded": "would be exceeded", "no-budget": "has no budget"}
 _BY_ACCOUNT = ("charges", "on")
 
 
@@ -37,6 +43,30 @@ def reservation(held: Reservation, caller: Caller) -> dict[str, Any]:
     """A key as its owner knows it, on the accounts that the caller may see: a group above them may be another's."""
     shown = {"charged": _seen(held.charged, caller), "remaining": _seen(held.remaining, caller)}
     return {"key": caller.own_key(held.key), "state": held.state, **shown, "approx": approx(shown)}
+
+
+def reservation_text(held: Reservation, caller: Caller) -> str:
+    """The same as JSON, for the answer that is given most often."""
+    charged, about_charged = _texts(held.outcome.charges, caller, show)
+    left, about_left = _texts(held.outcome.remaining, caller, signed)
+    return (
+        f'{{"key":{_QUOTED(caller.own_key(held.key))},"state":{_QUOTED(held.state)},"charged":{charged},'
+        f'"remaining":{left},"approx":{{"charged":{about_charged},"remaining":{about_left}}}}}'
+    )
+
+
+def _texts(
+    amounts: Mapping[str, Mapping[str, Fraction]], caller: Caller, exactly: Callable[[Fraction], str]
+) -> tuple[str, str]:
+    """Amounts exactly, and about."""
+    exact, about = [], []
+    for name, parts in amounts.items():
+        if caller.sees(name):
+            ordered = sorted(parts, key=order) if len(parts) > 1 and exactly is signed else parts
+            row = [(_QUOTED(part), parts[part]) for part in ordered]
+            exact.append(f"{_QUOTED(name)}:{{{','.join([f'{part}:{_QUOTED(exactly(x))}' for part, x in row])}}}")
+            about.append(f"{_QUOTED(name)}:{{{','.join([f'{part}:{float(x)!r}' for part, x in row])}}}")
+    return f"{{{','.join(exact)}}}", f"{{{','.join(about)}}}"
 
 
 def status(found: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
@@ -92,4 +122,4 @@ def unnamed(reason: str, text: str, caller: Caller) -> str:
     seen = caller.datasets
     if seen is None or reason not in _ABOVE or any(repr(name) in text for name in seen):
         return text
-    return "a group above the dataset " + ("is frozen" if reason == "frozen" else "would be exceeded")
+    return f"a group above the dataset {_SAYS.get(reason, 'does not let it in')}"

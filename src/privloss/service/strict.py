@@ -26,9 +26,7 @@ def loads(body: bytes) -> Any:
     if _depth(text) > _DEEPEST:
         raise Problem(400, "too-deep", f"the body is nested more than {_DEEPEST} levels deep")
     try:
-        found = json.loads(
-            text, parse_constant=_constant, parse_float=_float, parse_int=_int, object_pairs_hook=_object
-        )
+        found = _DECODER.decode(text)
     except json.JSONDecodeError as problem:
         raise bad(f"the body is not JSON ({problem.msg}, at character {problem.pos})") from None
     _check(found)
@@ -91,3 +89,8 @@ def _text(text: str) -> None:
         raise bad("a text holds NUL")
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         raise bad("a text holds half of a character (a lone surrogate)")
+
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_constant, parse_float=_float, parse_int=_int, object_pairs_hook=_object
+)  # fmt: skip

@@ -25,6 +25,7 @@ from privloss.ledger import names
 from privloss.ledger.commands import Note
 from privloss.ledger.commands import Token as Command
 from privloss.ledger.stores.base import Store
+from privloss.ledger.stores.rows import marks
 from privloss.numerics import check
 from privloss.service.access import ANALYST, ROLES, Caller
 
@@ -149,17 +150,35 @@ class Tokens:
         """The token that a text is, if it is one, is not revoked and has not expired."""
         shape = _SHAPE.fullmatch(text)
         rows = self._store.look(_FIND, [shape[1] if shape else "-"])
-        same = hmac.compare_digest(digest(text), rows[0][1] if rows else _DUMMY)
-        if not rows or not same:
+        token, now = _holds(text, rows[0] if rows else None), self._clock()
+        if token is None or not token.active(now):
             return None
-        token, now = _token(rows[0]), self._clock()
-        if not token.active(now):
-            return None
-        today = datetime.fromtimestamp(now, UTC).date().isoformat()
-        if token.used != today:
+        if token.used != _day(now):
             with self._store.transaction() as cursor:
-                self._store.execute(cursor, "UPDATE token SET used = ? WHERE id = ?", [today, token.id])
+                self._store.execute(cursor, "UPDATE token SET used = ? WHERE id = ?", [_day(now), token.id])
         return token
+
+    def plain(self, texts: Sequence[str]) -> list[Token | None]:
+        """The same for many, by one question; None also for a token that is used for the first time today."""
+        shapes = [_SHAPE.fullmatch(text) for text in texts]
+        asked = sorted({shape[1] for shape in shapes if shape}) or ["-"]
+        found = self._store.look(f"SELECT {_COLUMNS} FROM token WHERE id IN ({marks(asked)})", asked)
+        rows, now = {row[0]: row for row in found}, self._clock()
+        today, tokens = _day(now), []
+        for text, shape in zip(texts, shapes, strict=True):
+            token = _holds(text, rows.get(shape[1]) if shape else None)
+            tokens.append(token if token is not None and token.active(now) and token.used == today else None)
+        return tokens
+
+
+def _holds(text: str, row: Any) -> Token | None:
+    """The token of a row, if the text is its secret. Without a row the work is the same."""
+    same = hmac.compare_digest(digest(text), row[1] if row else _DUMMY)
+    return _token(row) if row and same else None
+
+
+def _day(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).date().isoformat()
 
 
 def digest(text: str) -> str:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from privloss.answers import renyi
+from privloss.answers import concentrated, renyi
 from privloss.errors import Unsupported
 from privloss.mechanisms.base import Mechanism, Plan
 from privloss.mechanisms.questions import DEFAULT_TOLERANCE
@@ -158,7 +158,7 @@ class _Facts:
     @cached_property
     def rho(self) -> float:
         """The sum of the steps' rho, each step alone."""
-        each = [self.alone(m).zcdp().upper for m, _ in self.without_slack[0].steps]
+        each = [concentrated.zcdp_upper(self.alone(m)) for m, _ in self.without_slack[0].steps]
         return float(composition.zcdp(each, count=self.counts)) if all(map(math.isfinite, each)) else math.inf
 
     @cached_property
@@ -255,7 +255,8 @@ def _renyi(form: str) -> Route:
         c = np.array(ORDERS) - 1
         extra = 0.0 if form == "simple" else log_kappa(c) / c
         few = np.argsort(f.curve - math.log(left) / c + extra)[:_FEW]  # where the least is; every order is valid
-        known = [(ORDERS[i], d) for i in few if math.isfinite(d := f.divergence(ORDERS[i]))]
+        ask = f.divergence if f.tolerance < _ROUGHLY else lambda order: float(f.curve[ORDERS.index(order)])
+        known = [(ORDERS[i], d) for i in few if math.isfinite(d := ask(ORDERS[i]))]
         if not known:
             return math.inf
         orders, values = zip(*known, strict=True)

@@ -5,20 +5,19 @@ from __future__ import annotations
 from tests.ledger.mutants.base import Mutant
 
 _SQLITE, _POSTGRES = "stores/migrations/sqlite/0003.sql", "stores/migrations/postgres/0003.sql"
-_LATEST = "stores/migrations/sqlite/0006.sql"  # makes the table of events anew
+_LATEST = "stores/migrations/sqlite/0007.sql"  # makes the table of events anew
 _REPEATS = "stores/repeats.py"
 _CAP = ",\n  CHECK (total_units <= cap_units)"
 _APPEND = "UPDATE OR DELETE OR TRUNCATE"
-_DECIDED = "outcomes = self._inner.run_all([command for command, _, _ in group], group[0][1])\n"
+_DECIDED = "found = iter(self._decided(commands, group[0].clock))\n"
 _EARLY = """
-            asked = [command for command, _, _ in group]
-            with self._inner.transaction() as cursor:
-                held = self._inner.load(cursor, asked, group[0][1], self._inner.remembered(cursor))
-                made, events = self._inner.decided(held, asked)
-                self._inner.write(cursor, held, [event for each in events for event in each])
-                for (_, _, early), each in zip(group, made, strict=True):
-                    early.give(each)
-            return
+        with self._inner.transaction() as cursor:
+            held = self._inner.load(cursor, commands, group[0].clock, self._inner.remembered(cursor))
+            made, events = self._inner.decided(held, commands)
+            self._inner.write(cursor, held, [event for each in events for event in each])
+            for work, one in zip(group, made, strict=True):
+                work.done([one])
+        return
 """
 
 STORES = (
@@ -255,17 +254,45 @@ STORES = (
     ),
     Mutant(
         "sqlite: an upgrade loses the order of events",
-        "stores/migrations/sqlite/0006.sql",
-        "SELECT number, chain, seq, previous, body, hash FROM event_5 ORDER BY number",
-        "SELECT NULL, chain, seq, previous, body, hash FROM event_5 ORDER BY chain, seq",
+        "stores/migrations/sqlite/0007.sql",
+        "SELECT number, chain, seq, previous, body, hash FROM event_6 ORDER BY number",
+        "SELECT NULL, chain, seq, previous, body, hash FROM event_6 ORDER BY chain, seq",
         "an_upgrade_that_is_cut_off",
     ),
     Mutant(
         "sqlite: an upgrade loses its triggers",
-        "stores/migrations/sqlite/0006.sql",
-        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event WHEN",
-        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event WHEN FALSE AND",
+        "stores/migrations/sqlite/0007.sql",
+        "CREATE TRIGGER event_no_replace BEFORE INSERT ON event",
+        "CREATE TRIGGER event_no_replace BEFORE INSERT ON place",
         "an_upgrade_that_is_cut_off",
+    ),
+    Mutant(
+        "sqlite: an event is replaced by its number",
+        "stores/migrations/sqlite/0007.sql",
+        "WHEN EXISTS (SELECT 1 FROM event WHERE number = NEW.number) OR",
+        "WHEN",
+        "last_event_cannot_be_replaced",
+    ),
+    Mutant(
+        "sqlite: a place in a chain is taken twice",
+        "stores/migrations/sqlite/0007.sql",
+        "OR NEW.seq <= (SELECT seq FROM dataset WHERE name = NEW.chain)",
+        "",
+        "last_event_cannot_be_replaced",
+    ),
+    Mutant(
+        "sqlite: one place is not noted",
+        "stores/migrations/sqlite/0007.sql",
+        "SELECT chain, seq, number FROM event WHERE number > (SELECT number FROM placed) ORDER",
+        "SELECT chain, seq, number FROM event WHERE number > 1 + (SELECT number FROM placed) ORDER",
+        "every_event_is_in_its_place",
+    ),
+    Mutant(
+        "sqlite: places are not compared",
+        "stores/sqlite.py",
+        "if len(counts) > 1 else []",
+        "if False else []",
+        "verify_compares_places",
     ),
     Mutant("repeats: after a freeze", "stores/parts.py", "self.patterns.clear()", "pass", "settings_changed"),
     Mutant(

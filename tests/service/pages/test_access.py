@@ -9,7 +9,7 @@ import pytest
 from privloss.service.access import MAY
 from privloss.service.pages.site import PAGES, PREFIX, Page
 from tests.service.inside import Service
-from tests.service.pages.person import OWN, SGD, Person
+from tests.service.pages.person import GAUSSIAN, OWN, SGD, Person
 
 ROLES = ("alice", "steward", "auditor")
 
@@ -24,6 +24,21 @@ def test_the_table_decides(request: pytest.FixtureRequest, sqlite: Service, page
         assert (found.status_code == 403) == (role not in MAY[page.action]), role
         if found.status_code == 403:
             assert "may not" in found.text
+
+
+def test_a_refusal_does_not_name_a_group_that_is_not_ones_own(sqlite: Service) -> None:
+    said = {"adjacency": "add-remove", "unit": "person"}
+    sqlite.steward.put("/v1/datasets/topsecret", {**said, "group": True})
+    sqlite.steward.put("/v1/datasets/north", {**said, "parent": "topsecret"})
+    for name, cap in (("topsecret", "1/1000000"), ("north", "1")):
+        sqlite.steward.put(f"/v1/datasets/{name}/budget", {"currency": "zcdp", "cap": cap})
+    carol = Person.of(sqlite, sqlite.analyst("carol", "north"))
+    asked = {**GAUSSIAN, "dataset": "north", "key": "k", "hours": "1"}
+    found = [carol.post("/ui/reserve", asked), carol.post("/ui/calculator", {**asked, "part": "fit"})]
+    assert found[0].status_code == 409
+    assert "a group above the dataset would be exceeded" in found[0].text
+    found += [carol.get(f"/ui/{path}?name=north") for path in ("dataset", "ledger")]
+    assert not [each.text for each in found if "topsecret" in each.text]
 
 
 def test_without_a_token_there_is_the_calculator_and_nothing_else(visitor: Person) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
 import privloss as pl
-from privloss.service.pages import jobs, pictures
+from privloss.service.pages import jobs, pictures, words
 from privloss.service.pages.charts import Axis, Chart, Curve, bar, rows
 
 PLANS = {
@@ -57,6 +59,50 @@ def test_pictures_are_well_formed_named_and_plain(name: str) -> None:
         assert all(len(row) == len(drawn.columns) for row in drawn.table)
         assert "nan" not in drawn.svg
         assert "inf" not in str(drawn.table).replace("infinite", "")
+
+
+def _number(text: str) -> Fraction:
+    """What a text of `words` says."""
+    digits, _, power = text.removesuffix("%").replace("\N{NARROW NO-BREAK SPACE}", "").partition("×")
+    raised = power.strip() or ("" if "10" not in digits or digits.strip("10⁻⁰¹²³⁴⁵⁶⁷⁸⁹") else digits)
+    if not raised.strip("10"):
+        return Fraction(digits.strip())
+    exponent = int(raised[2:].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
+    return (Fraction(digits.strip()) if power else 1) * Fraction(10) ** exponent
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_what_is_written_beside_a_curve_is_on_its_safe_side(name: str) -> None:
+    """Also in the words that are read aloud: a bound for some rate of false alarms holds for lower rates, never for
+    higher ones; misses are bounded from below; a delta belongs to the epsilon that is written, not to one near it."""
+    plan, delta = PLANS[name]
+    found = jobs.curves(plan.as_plan().to_dict(), delta)
+    points = [(Fraction(a), Fraction(m)) for a, m in zip(found["alarms"], found["misses"], strict=True)]
+
+    def least(rate: Fraction) -> Fraction:
+        return next(misses for at, misses in points if at >= rate)
+
+    drawn = pictures.attacks(found, 0.01)
+    for rate, misses, finds in drawn.table:
+        assert _number(misses) / 100 <= least(_number(rate) / 100)
+        assert _number(finds) / 100 >= 1 - least(_number(rate) / 100)
+    assert {1, 10, 50} <= {_number(row[0]) for row in drawn.table}
+    bound = least(Fraction(1, 100))
+    told = drawn.svg[drawn.svg.index("can go below") : drawn.svg.index("false alarms, to none")]
+    first, through, alarms = [_number(each) for each in re.findall(r"(\S+)\s%", told)]
+    assert (first / 100 <= points[0][1], through / 100 <= bound, alarms) == (True, True, 1)
+    for text in (words.attack(0.01, float(bound), each) for each in ("add-remove", "replace-one")):
+        alarms, finds_most = [_number(each) for each in re.findall(r"(\S+)\s%", text)]
+        assert (alarms, finds_most / 100 >= 1 - bound) == (1, True)
+    known = {
+        float(e): (low, high) for e, low, high in zip(found["epsilon"], found["lower"], found["upper"], strict=True)
+    }
+    for row in pictures.profile(found, 1.0, delta).table:
+        epsilon, low, high = map(_number, row)
+        assert float(epsilon) in known  # it is asked there, and nowhere near
+        off = abs(epsilon - Fraction(float(epsilon)))
+        assert low <= max(Fraction(known[float(epsilon)][0]) - off, 0)
+        assert high >= min(Fraction(known[float(epsilon)][1]) + off, 1)
 
 
 def test_names_in_pictures_are_escaped() -> None:

@@ -61,6 +61,10 @@ class Store(Writing, ABC):
         """What a check-up should know about this kind of store."""
         return []
 
+    def misplaced(self, cursor: Any) -> list[str]:
+        """What is wrong with that by which events are found, other than the events."""
+        return []
+
     # -- commands --
 
     def run(self, command: Command, clock: Clock | None = None) -> Outcome:
@@ -125,7 +129,7 @@ class Store(Writing, ABC):
         for command in commands:
             made, refused = step(held.state, command, held.now)
             events.append(made)
-            outcomes.append(Outcome.of(command, refused, held.state, held.now))
+            outcomes.append(Outcome.of(command, refused, held.state, held.now, made=bool(made)))
         return outcomes, events
 
     # -- reading --

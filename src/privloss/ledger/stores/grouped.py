@@ -7,35 +7,48 @@ import queue
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 from privloss.ledger.commands import Command
 from privloss.ledger.stores.base import Clock, Finding, LedgerError, Outcome, Store
 
 MOST = 128
+Found = Outcome | BaseException  # what became of a command, or why nothing did
 
 
-class _Answer:
-    """What a thread waits for; a lock is all it takes."""
+class Work(Protocol):
+    """Commands for the writer, as somebody hands them over who need not wait."""
 
-    def __init__(self) -> None:
-        self._outcome: Outcome | None = None
-        self._problem: BaseException | None = None
+    clock: Clock | None
+
+    def commands(self) -> Sequence[Command]:
+        """Those to be decided, found out by the writer when it is their turn; raises nothing."""
+
+    def done(self, found: Sequence[Found]) -> None:
+        """Told what became of each, after the commit."""
+
+
+class _Waiting:
+    """A command, and a thread that waits for its answer; a lock is all it takes."""
+
+    def __init__(self, command: Command, clock: Clock | None) -> None:
+        self.clock, self._command = clock, command
+        self._found: Found = LedgerError("the ledger was closed.")
         self._ready = threading.Lock()
         self._ready.acquire()
 
-    def give(self, outcome: Outcome | None, problem: BaseException | None = None) -> None:
-        self._outcome, self._problem = outcome, problem
+    def commands(self) -> Sequence[Command]:
+        return (self._command,)
+
+    def done(self, found: Sequence[Found]) -> None:
+        self._found = found[0]
         self._ready.release()
 
     def wait(self) -> Outcome:
         self._ready.acquire()
-        if self._outcome is None:
-            raise self._problem or LedgerError("the ledger was closed.")
-        return self._outcome
-
-
-_Item = tuple[Command, Clock | None, _Answer]
+        if isinstance(self._found, BaseException):
+            raise self._found
+        return self._found
 
 
 class GroupedStore(Store):
@@ -44,19 +57,23 @@ class GroupedStore(Store):
     def __init__(self, inner: Store) -> None:
         self._inner, self._closed, self._door = inner, False, threading.Lock()
         self._process = os.getpid()
-        self._waiting: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._work, name="privloss-ledger", daemon=True)
         self._writer.start()
 
     def run(self, command: Command, clock: Clock | None = None) -> Outcome:
+        waiting = _Waiting(command, clock)
+        self.hand_over(waiting)
+        return waiting.wait()
+
+    def hand_over(self, work: Work) -> None:
+        """Have it done, together with what else waits."""
         if self._process != os.getpid():
             raise LedgerError("the ledger was opened before a fork; with group commit each process opens its own.")
-        answer = _Answer()
         with self._door:  # so that nothing is queued behind the end
             if self._closed:
                 raise LedgerError("the ledger was closed.")
-            self._waiting.put((command, clock, answer))
-        return answer.wait()
+            self._waiting.put(work)
 
     def _work(self) -> None:
         while (first := self._waiting.get()) is not None:
@@ -69,18 +86,22 @@ class GroupedStore(Store):
                 group.append(more)
             self._commit(group)
 
-    def _commit(self, group: list[_Item]) -> None:
+    def _commit(self, group: Sequence[Work]) -> None:
+        asked = [work.commands() for work in group]
+        commands = [command for each in asked for command in each]
+        found = iter(self._decided(commands, group[0].clock))
+        for work, each in zip(group, asked, strict=True):
+            work.done([next(found) for _ in each])
+
+    def _decided(self, commands: Sequence[Command], clock: Clock | None) -> Sequence[Found]:
+        if not commands:
+            return ()
         try:
-            outcomes = self._inner.run_all([command for command, _, _ in group], group[0][1])
+            return self._inner.run_all(commands, clock)
         except BaseException as problem:
-            if len(group) == 1:
-                group[0][2].give(None, problem)
-                return
-            for item in group:  # one bad command must not fail the others
-                self._commit([item])
-            return
-        for (_, _, answer), outcome in zip(group, outcomes, strict=True):
-            answer.give(outcome)
+            if len(commands) == 1:
+                return [problem]
+            return [self._decided([command], clock)[0] for command in commands]  # one bad one must not fail the others
 
     def transaction(self) -> AbstractContextManager[Any]:
         return self._inner.transaction()

@@ -29,6 +29,7 @@ class Loading:
     """What both kinds of stores do to load. `boundary` is called before every statement (tests crash there)."""
 
     boundary: Callable[[str], None] = staticmethod(lambda statement: None)
+    chained = "event"  # what shows events by chain and seq
     hold = ""  # what is added to a SELECT to hold its rows until the transaction ends
     sql_now = ""  # the time of the place where the ledger is kept, in a statement
     soonest = "SELECT min(lease) FROM open_lease WHERE dataset = name"  # before which no lease on an account ends

@@ -26,15 +26,17 @@ class LostReply(LedgerError):
 
 
 class Outcome(NamedTuple):
-    """What a command did: a refusal if there was one, where its key stands, and what is left on its accounts."""
+    """What a command did: a refusal if there was one, where its key stands, what is left on its accounts; and whether
+    it took effect now, and had not before."""
 
     refused: Refused | None
     state: str | None
     charges: Charges
     remaining: Mapping[str, Mapping[str, Fraction]]
+    made: bool = True
 
     @classmethod
-    def of(cls, command: Command, refused: Refused | None, state: State, now: float) -> Outcome:
+    def of(cls, command: Command, refused: Refused | None, state: State, now: float, made: bool = True) -> Outcome:
         keys = [key for key in (*command.moves, *command.claims) if key in state.analyses]
         found = state.analyses[keys[0]] if keys else None
         names = command.accounts if found is None or refused is not None else found.charges
@@ -44,7 +46,7 @@ class Outcome(NamedTuple):
             each.name: each.left((moved.get(each.name) or command.owners(each, now)) if each.blocks else ())
             for each in known
         }
-        return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left)
+        return cls(refused, None if found is None else found.state, {} if found is None else found.charges, left, made)
 
 
 @dataclass(frozen=True)

@@ -53,9 +53,9 @@ class Pattern:
     texts: tuple[str, str, str, str]  # of the event, around its time, key and lease
     row: tuple[Any, ...]  # of the analysis, without key
 
-    def body(self, at: float, key: str, lease: float) -> str:
+    def body(self, at: str, key: str, lease: str) -> str:
         first, second, third, last = self.texts
-        return f"{first}{at!r}{second}{QUOTED(key)}{third}{lease!r}{last}"
+        return f"{first}{at}{second}{QUOTED(key)}{third}{lease}{last}"
 
 
 class _Left(Mapping[str, Mapping[str, Fraction]]):
@@ -86,11 +86,15 @@ class _Left(Mapping[str, Mapping[str, Fraction]]):
 class Repeats:
     """Those of a group of commands that repeat others: what they lead to, and the rows to write."""
 
-    __slots__ = ("_analyses", "_balances", "_before", "_entries", "_leases", "_taken", "held", "outcomes")
+    __slots__ = (
+        "_analyses", "_at", "_balances", "_before", "_entries", "_leases", "_taken", "_until", "held", "outcomes",
+    )  # fmt: skip
 
     def __init__(self, held: Loaded) -> None:
         self.held = held
         self.outcomes: dict[int, Outcome] = {}
+        self._at = repr(held.now)
+        self._until: dict[float, tuple[float, str]] = {}  # of a lease's length, and as text: few are different
         self._taken: list[Pattern] = []
         self._balances: dict[tuple[str, str, str], Balance] = {}  # that have changed
         self._before: dict[str, tuple[int, str]] = {}  # ends of chains that have grown
@@ -150,8 +154,11 @@ class Repeats:
 
     def _note(self, key: str, pattern: Pattern) -> None:
         held, now = self.held, self.held.now
-        lease = now + pattern.lease
-        body = pattern.body(now, key, lease)
+        until = self._until.get(pattern.lease)
+        if until is None:
+            until = self._until[pattern.lease] = now + pattern.lease, repr(now + pattern.lease)
+        lease, written = until
+        body = pattern.body(self._at, key, written)
         request, analyst, state, charges, on, run = pattern.row
         self._analyses.append((key, request, analyst, state, lease, charges, on, run))
         for name in pattern.accounts:
@@ -196,7 +203,7 @@ def _pattern(command: Reserve, event: Event, held: Loaded) -> Pattern | None:
         command.like, command.lease, since + _MARGIN, until - _MARGIN, tuple(event["accounts"]),
         parts, tuple(part for part in parts if part.own), command.charges, _cut(event), (*row[1:4], *row[5:]),
     )  # fmt: skip
-    return found if found.body(event["at"], command.key, event["lease"]) == canonical(event) else None
+    return found if found.body(repr(event["at"]), command.key, repr(event["lease"])) == canonical(event) else None
 
 
 def _parts(account: Account, owners: Sequence[str], command: Reserve) -> list[_Part]:

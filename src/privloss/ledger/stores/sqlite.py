@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from privloss.ledger.commands import Command, Freeze, Note
+from privloss.ledger.state import Event
 from privloss.ledger.stores.base import Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
@@ -28,8 +29,16 @@ _ROOM = 100 * 2**20  # bytes that should be free
 _STATEMENTS = 512  # kept prepared
 _MOST_KNOWN = 20_000  # balances that a connection remembers
 _KEYS = "SELECT key FROM analysis WHERE key IN"
+_LOG = 4000  # pages of the log before it is copied into the file: what is written often is copied once
 _TOGETHER = 128  # repeats that are written together
 _SOONEST = "SELECT min(lease) FROM open_lease"  # on any account: leases lie in the order in which they end
+# every event up to the last that is placed has its place, and no place is of another
+_PLACED = "SELECT count(*) FROM event WHERE number <= (SELECT number FROM placed)"
+_FOUND = (
+    "SELECT count(*) FROM place AS p CROSS JOIN event AS e "
+    "WHERE e.number = p.number AND e.chain = p.chain AND e.seq = p.seq"
+)
+_PLACES = "SELECT count(*) FROM place"
 _LAST = "SELECT coalesce(max(number), 0) FROM event"
 
 
@@ -52,7 +61,7 @@ class _Connection(sqlite3.Connection):
 class SqliteStore(Store):
     """A file; connections are pooled. All writers are on this machine: its clock is theirs."""
 
-    soonest = _SOONEST
+    soonest, chained = _SOONEST, "chained"
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         self.path = Path(path)
@@ -86,6 +95,7 @@ class SqliteStore(Store):
             found.execute("PRAGMA journal_mode = WAL")
             found.execute("PRAGMA synchronous = FULL")
             found.execute("PRAGMA foreign_keys = ON")
+            found.execute(f"PRAGMA wal_autocheckpoint = {_LOG}")
         except BaseException:
             found.close()
             raise
@@ -131,7 +141,8 @@ class SqliteStore(Store):
         if not found:
             return {}
         found = found[:_TOGETHER]  # the others are left to the rules
-        held.now, repeats = float(clock()), Repeats(held)
+        held.now = float(clock())
+        repeats = Repeats(held)
         self._take(repeats, found, set())
         try:
             self._write_many(cursor, *repeats.keys())
@@ -142,7 +153,7 @@ class SqliteStore(Store):
             known = {row[0] for row in self.execute(cursor, f"{_KEYS} ({marks(keys)})", keys)}
             self._take(repeats, found, known)
             self._write_many(cursor, *repeats.keys())
-        for statement, rows in repeats.rows():
+        for statement, rows in reversed(list(repeats.rows())):  # events first: see `write`
             self._write_many(cursor, statement, rows)
         return repeats.outcomes
 
@@ -175,6 +186,13 @@ class SqliteStore(Store):
 
     def transaction(self) -> _Transaction:
         return _Transaction(self)
+
+    def write(self, cursor: Any, held: Loaded, events: Sequence[Event]) -> None:
+        """Events before the ends of their chains: until then a trigger knows which places are taken."""
+        changes, inserts = self.linked_changes(held, events)
+        for insert in inserts:
+            self.flush(cursor, [insert])
+        self.flush(cursor, changes)
 
     def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
         """Rows of one statement together."""
@@ -231,6 +249,10 @@ class SqliteStore(Store):
                 "mark", not missing, f"{missing} events are missing" if missing else "the file is not an older copy"
             ),
         ]
+
+    def misplaced(self, cursor: Any) -> list[str]:
+        counts = {self.execute(cursor, query).fetchone()[0] for query in (_PLACED, _FOUND, _PLACES)}
+        return ["the places of events are not where the events are"] if len(counts) > 1 else []
 
     def check_pages(self) -> list[str]:
         """SQLite's own integrity check."""

@@ -45,11 +45,12 @@ def curves(body: dict[str, Any], delta: float) -> dict[str, Any]:
 
 
 def _points(epsilon: float) -> set[float]:
+    """Of four digits, so that a table may show them as they are."""
     end = min(1.3 * epsilon, 10 * _FARTHEST) if math.isfinite(epsilon) else 20.0
     end = max(end, 0.01)
     near = min(end, _BEND)
     some = {near * i / (_NEAR - 1) for i in range(_NEAR)}
-    return some | {end * i / (_ALL - _NEAR) for i in range(1, _ALL - _NEAR + 1)}
+    return {float(f"{x:.4g}") for x in some | {end * i / (_ALL - _NEAR) for i in range(1, _ALL - _NEAR + 1)}}
 
 
 def compared(body: dict[str, Any], delta: float) -> dict[str, Any]:

@@ -44,8 +44,20 @@ def profile(found: Mapping[str, Any], epsilon: float, delta: float) -> Drawn:
         Axis("delta", floor, 1.0, log=True), (Curve(tuple(seen)),), marks,
         (Rule(delta, "your delta"),) if delta >= floor else (),
     )  # fmt: skip
-    table = tuple((words.up(eps[i]), words.down(found["lower"][i]), words.up(upper[i])) for i in rows(len(eps)))
+    table = tuple(_row(eps[i], found["lower"][i], upper[i]) for i in rows(len(eps)))
     return Drawn(chart.title, chart.svg(), means, ("epsilon", "delta, at least", "delta, at most"), table)
+
+
+def _row(epsilon: float, low: float, high: float) -> tuple[str, str, str]:
+    """What holds at the decimal that is shown, which is a double only nearly: where epsilon grows by t, delta falls by
+    at most e^t - 1, since P[S] <= 1 and so Q[S] <= e^-epsilon for the S that it is reached at."""
+    at = Fraction(f"{epsilon:.4g}")
+    off = 2 * abs(at - Fraction(epsilon))
+    return (
+        words.up(at),
+        words.down(max(Fraction(low) - off, Fraction(0))),
+        words.up(min(Fraction(high) + off, Fraction(1))),
+    )
 
 
 def _told(eps: Sequence[float], upper: Sequence[float], epsilon: float, delta: float) -> str:
@@ -66,7 +78,7 @@ def attacks(found: Mapping[str, Any], alarms: float) -> Drawn:
     chart = Chart(
         "attacks", "What any attack can achieve",
         f"The share of misses that no attack can go below, for every share of false alarms: from "
-        f"{words.percent(misses[0])} without a false alarm, through {words.percent(at)} at {words.percent(alarms)} "
+        f"{words.rate(misses[0])} without a false alarm, through {words.rate(at)} at {words.rate(alarms)} "
         "false alarms, to none. Guessing lies on the straight line from 100 % to 100 %. The table has the numbers.",
         Axis("false alarms", 0.0, 1.0), Axis("misses", 0.0, 1.0),
         (
@@ -74,15 +86,15 @@ def attacks(found: Mapping[str, Any], alarms: float) -> Drawn:
             Curve(((0.0, 1.0), (1.0, 0.0)), "guess"),
             Curve(points),
         ),
-        (Mark((alarms, at), f"at {words.percent(alarms)}: misses {words.down(100 * Fraction(at), 3)} % or more"),),
+        (Mark((alarms, at), f"at {words.rate(alarms)}: misses {words.rate(at)} or more"),),
     )  # fmt: skip
     means = (
         "Whoever tries to tell from the outcome whether the data are in it lies in the shaded area: fewer misses cost "
         "more false alarms. On the dashed line one only guesses."
     )
-    shown = [0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0]
+    shown = [0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.5, 0.8, 0.9, 1.0]  # as doubles none is below its decimal
     table = tuple(
-        (words.percent(a), f"{words.down(100 * Fraction(m))} %", words.percent(1 - Fraction(m)))
+        (words.rate(a), f"{words.down(100 * Fraction(m))} %", words.percent(1 - Fraction(m)))
         for a, m in points
         if a in shown
     )

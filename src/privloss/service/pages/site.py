@@ -17,6 +17,7 @@ from urllib.parse import quote
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from privloss.service import shown
 from privloss.service.access import ANYBODY, NOBODY, Caller, demand
 from privloss.service.callers import address, note
 from privloss.service.calls import Needs
@@ -209,6 +210,7 @@ class _Exchange:
             asked = self.scope["raw_path"].decode("latin-1").split("?")[0]
             raw = self.scope["query_string"].decode("latin-1")
             return RedirectResponse(f"{doors.LOGIN}?next={quote(asked + ('?' + raw if raw else ''), safe='')}", 303)
+        shown.problem(problem, self.caller)
         text = problem.text
         if self.caller.is_analyst:
             text = text.replace(f"'{self.caller.analyst}/", "'")

@@ -83,6 +83,12 @@ def percent(share: float | Fraction) -> str:
     return f"{up(100 * Fraction(share), 3)}{_SPACE}%"
 
 
+def rate(share: float) -> str:
+    """A share that is at least so much, rounded down; or a rate of false alarms: what no attack achieves at one rate
+    none achieves at a lower one."""
+    return f"{down(100 * Fraction(share), 3)}{_SPACE}%"
+
+
 # -- what epsilon and delta say ----------------------------------------------------------------------------------------
 
 
@@ -127,11 +133,11 @@ def attack(alarms: float, misses: float, adjacency: str) -> str:
     found = percent(1 - Fraction(misses))
     if adjacency == ADD_REMOVE:
         return (
-            f"An attack that raises a false alarm for {percent(alarms)} of those who are not in the data finds at most "
+            f"An attack that raises a false alarm for {rate(alarms)} of those who are not in the data finds at most "
             f"{found} of those who are."
         )
     return (
-        f"An attack that is to tell two such data sets apart, and takes the one for the other in {percent(alarms)} of "
+        f"An attack that is to tell two such data sets apart, and takes the one for the other in {rate(alarms)} of "
         f"cases, recognises the other in at most {found}."
     )
 

@@ -1,4 +1,4 @@
-"""One browser for all tests of a session, one service with a little history, and pages that notice what they must not
+"""One browser for all tests of this folder, one service with a little history, and pages that notice what they must not
 do: ask another host, open a dialog, break the content policy."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PATIENCE = 30_000  # ms until a page that hangs is given up; no test waits for 
 _POLICY = "document.addEventListener('securitypolicyviolation', e => console.error('policy', e.violatedDirective))"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # while it is open a loop runs in this thread, where others' tests may need their own
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=_PATIENCE)
     with sync_playwright() as playwright:

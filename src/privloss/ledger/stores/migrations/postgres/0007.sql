@@ -1,0 +1,1 @@
+-- Version 7: as version 6; only tables of SQLite have changed.
