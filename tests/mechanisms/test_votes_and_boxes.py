@@ -238,3 +238,23 @@ def test_stability_histograms_by_cases(noise: str) -> None:
 def test_bad_input(bad: object) -> None:
     with pytest.raises(pl.InvalidInput):
         bad()  # type: ignore[operator]
+
+
+def test_boxes_far_out_are_refused_and_tails_far_out_are_none() -> None:
+    """e^(1.5 sg^2) beyond e^700 was cut off there, which a tiny scale made small; far tails were not numbers."""
+    log_normal = {"noise": "laplace-log-normal", "smoothness": 0.0}
+    assert pl.SmoothSensitivity(**log_normal, scale=1e-300, shape=21.5).zcdp().upper > 0.03  # type: ignore[arg-type]
+    for shape, scale in ((30.0, 1e-304), (1e200, 1e-320)):
+        with pytest.raises(pl.InvalidInput, match="epsilon is above"):
+            pl.SmoothSensitivity(**log_normal, scale=scale, shape=shape)  # type: ignore[arg-type]
+    with pytest.raises(pl.InvalidInput, match="epsilon is above"):
+        pl.SmoothSensitivity(noise="student-t", smoothness=1e308, scale=1.0, degrees=1e300)
+    with pytest.raises(pl.InvalidInput, match="beyond the range"):
+        pl.TopK(1e300, k=10**9, noise="laplace", rounds="one-shot")
+    counts = pl.Laplace(1.0).delta(0.1)
+    far = pl.StabilityHistogram(scale=1.0, threshold=1e300).delta(0.1)
+    assert counts.lower * (1 - 1e-7) <= far.lower <= far.upper <= counts.upper * (1 + 1e-7)
+    assert pl.StabilityHistogram(scale=1.0, threshold=1e308, noise="gaussian").delta(0.1).upper < 0.4
+    rare = pl.GaussianMixture([1.0, 2.0], [1e-300, 0.1], 1.0).delta(0.5)
+    assert pl.Gaussian(0.5).poisson(0.1).delta(0.5).lower <= rare.upper
+    assert pl.GaussianMixture([1.0, 2.0], [1e-301, 1e-301], 1.0).delta(0.0).upper >= 6.8e-301

@@ -68,7 +68,7 @@ def noisy_max_step(eps: float, noise: str, kind: str, adjacency: str) -> Step:
     if eps == 0:
         return nothing_chosen(theorem, assumption)
     # two candidates half of eps apart, one way and then the other: which of them wins is a randomised response
-    won = lowered(_two_candidates(eps, noise), 16)
+    won = lowered(two_candidates(eps, noise), 16)
     step = Step(
         (theorem,),
         (assumption,),
@@ -82,7 +82,7 @@ def noisy_max_step(eps: float, noise: str, kind: str, adjacency: str) -> Step:
     return on_samples(step, lambda: pair(within_range("noisy max on a sample", eps)), below=below)
 
 
-def _two_candidates(eps: float, noise: str) -> float:
+def two_candidates(eps: float, noise: str) -> float:
     """log (1 - b)/b for b the probability that the candidate behind by eps/2, in units of 1/lam, wins: that the
     difference of two exponential variables exceeds it, e^(-eps/2)/2, or of two Laplace ones, (2 + eps/2) e^(-eps/2)/4.
     For small eps, with b = (1 - x)/2, this is 2 artanh(x)."""

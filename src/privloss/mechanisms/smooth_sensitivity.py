@@ -26,6 +26,7 @@ from privloss.mechanisms.parameters import number, word
 from privloss.mechanisms.zcdp import ZCDP
 from privloss.numerics.floats import raised
 
+_LARGEST = 1e150  # epsilon: its square is a double
 STUDENT, LOG_NORMAL = "student-t", "laplace-log-normal"
 
 
@@ -47,6 +48,19 @@ class SmoothSensitivity(Mechanism):
             raise InvalidInput(
                 f"degrees = {self.degrees!r}, shape = {self.shape!r}: noise = {self.noise!r} needs {needed} alone."
             )
+        if self.box > _LARGEST:
+            raise InvalidInput(f"{self!r}: its epsilon is above {_LARGEST:g}.")
+
+    @property
+    def box(self) -> float:
+        """The epsilon of the box; of log-normal noise, that of eps^2/2-zCDP."""
+        if self.noise == STUDENT:
+            d = self.degrees or 1.0
+            return raised(max(1.0, d) * self.smoothness + self.scale * (d + 1) / (2 * math.sqrt(d)), 12)
+        shape = self.shape or 1.0
+        power = 1.5 * min(shape, 1e3) ** 2
+        grown = math.exp(power) if power < 700 else math.inf
+        return raised(self.smoothness / shape + grown * self.scale, 12 + 4 * power)
 
 
 def _step(m: SmoothSensitivity, adjacency: str) -> Step:
@@ -55,14 +69,10 @@ def _step(m: SmoothSensitivity, adjacency: str) -> Step:
         "lower end: nothing is claimed"
     )
     if m.noise == STUDENT:
-        d = m.degrees or 1.0
-        eps = raised(max(1.0, d) * m.smoothness + m.scale * (d + 1) / (2 * math.sqrt(d)), 12)
-        found = box_step(m.kind, eps, 0.0, adjacency)
+        found = box_step(m.kind, m.box, 0.0, adjacency)
         theorem = "smooth sensitivity with Student's t noise: max(1, d) t + s (d+1)/(2 sqrt d) (docs/mechanisms.md)"
     else:
-        shape = m.shape or 1.0
-        eps = raised(m.smoothness / shape + math.exp(min(1.5 * shape**2, 700.0)) * m.scale, 12 + 6 * shape**2)
-        found = ZCDP(raised(0.5 * eps * eps, 4)).step(adjacency)
+        found = ZCDP(raised(0.5 * m.box * m.box, 4)).step(adjacency)
         theorem = "smooth sensitivity, Laplace log-normal noise: (t/sg + e^(1.5 sg^2) s)^2/2-zCDP (Bun, Steinke 2019)"
     return dataclasses.replace(
         found, theorems=(theorem, *found.theorems), assumptions=(about,), attained=(None,), stand_in=None, poisson=None,

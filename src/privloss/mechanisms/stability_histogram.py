@@ -34,6 +34,7 @@ from privloss.mechanisms.parameters import number, whole, word
 from privloss.numerics.floats import lowered, raised
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
+_FARTHEST = 1e4  # scales from which on no tail is a double
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +70,7 @@ def _step(m: StabilityHistogram, adjacency: str) -> Step:
             GaussianLoss(raised(m.bins * ratio * ratio, 8)),
             GaussianLoss(lowered(m.bins * ratio * ratio, 8)),
         )
-    beyond = (m.threshold - 1) / m.scale
+    beyond = min((m.threshold - 1) / m.scale, _FARTHEST)
     units = 64 + 4 * beyond * (1 + beyond)  # of a tail as far out as that
     p, least = (min(max(end(_shown(m), units), 0.0), 0.5) for end in (raised, lowered))
     if p == 0:

@@ -9,23 +9,27 @@ noise* of rate lam: a shift of the noise of the k winners by 2 D each keeps the 
 >>> pl.TopK(epsilon=0.5, k=3) * 2
 Plan(6 * NoisyMax(epsilon=0.5))
 >>> pl.TopK(epsilon=0.5, k=3, noise="laplace", rounds="one-shot") + pl.TopK(epsilon=0.5, k=3, noise="laplace")
-Plan(PureDP(epsilon=1.5) + 3 * NoisyMax(epsilon=0.5, noise='laplace'))
+Plan(TopK(epsilon=0.5, k=3, noise='laplace', rounds='one-shot') + 3 * NoisyMax(epsilon=0.5, noise='laplace'))
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from privloss.errors import InvalidInput, Unsupported
+from privloss.losses.closed.atoms import AtomsLoss
 from privloss.losses.product import product
 from privloss.losses.step import Step
+from privloss.losses.table.build import symmetric_response
 from privloss.mechanisms.base import Mechanism, Steps, set_field
 from privloss.mechanisms.kinds import Kind, add_kind
-from privloss.mechanisms.noisy_max import GUMBEL, NOISES, NoisyMax
+from privloss.mechanisms.noisy_max import GUMBEL, NOISES, NoisyMax, two_candidates
 from privloss.mechanisms.parameters import number, whole, word
 from privloss.mechanisms.pure_dp import PureDP
-from privloss.numerics.floats import next_up
+from privloss.numerics.floats import lowered, next_up
 
 PEELING, ONE_SHOT = "peeling", "one-shot"
 
@@ -44,17 +48,35 @@ class TopK(Mechanism):
         for name, value in (("eps", epsilon), ("k", k), ("noise", noise), ("rounds", rounds)):
             set_field(self, name, value)
         self.__post_init__()
+        if self.k * self.eps == math.inf:
+            raise InvalidInput(f"epsilon = {epsilon!r}, k = {k!r}: k epsilon is beyond the range of doubles.")
 
 
 def _parts(m: TopK) -> Steps:
-    if m.rounds == PEELING or m.noise == GUMBEL:
+    if m.rounds == PEELING or m.noise == GUMBEL or m.k == 1:
         return ((NoisyMax(m.eps, m.noise), m.k),)
-    exact, found = m.k * Fraction(m.eps), m.k * m.eps
-    return ((PureDP(found if Fraction(found) >= exact else next_up(found)), 1),)
+    return ((m, 1),)
 
 
 def _step(m: TopK, adjacency: str) -> Step:
-    return product([(part.step(adjacency), n) for part, n in _parts(m)])
+    if m.eps > 0 and _parts(m) == ((m, 1),):
+        return _one_shot(m, adjacency)
+    return product([(NoisyMax(m.eps, m.noise).step(adjacency), m.k)])
+
+
+def _one_shot(m: TopK, adjacency: str) -> Step:
+    """Above the box of k epsilon; below the first of the winners alone, among two candidates: the box is more than is
+    attained, but for its pure epsilon."""
+    exact, found = m.k * Fraction(m.eps), m.k * m.eps
+    box = PureDP(found if Fraction(found) >= exact else next_up(found)).step(adjacency)
+    rows = None if box.finite is None else box.finite(1)
+    if rows is None:
+        raise Unsupported(f"{m!r}: has no finite row.")
+    won = lowered(two_candidates(m.eps, m.noise), 16)
+    theorem = "one-shot top-k: k epsilon-DP, each winner shifted (docs/mechanisms.md); below: the first winner"
+    about = f"top-k: scores have the stated sensitivity under {adjacency}; continuous {m.noise} noise"
+    step = Step.of_table(rows[0], theorem, about, mirrored=True, below=symmetric_response(won, 0, 0.0))
+    return replace(step, loss=box.loss, attained=(AtomsLoss.one(won),))
 
 
 add_kind(
@@ -64,6 +86,6 @@ add_kind(
         _step,
         louder=lambda m, factor: TopK(m.eps / factor, m.k, m.noise, m.rounds),
         parts=_parts,
-        certified="as its parts",
+        certified="as its parts (peeling); the box (one-shot)",
     )
 )

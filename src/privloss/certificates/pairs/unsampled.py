@@ -7,12 +7,13 @@ has the proofs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from flint import acb, arb
 
 from privloss.certificates.balls import Use, need, tail
 from privloss.certificates.budget import charge
-from privloss.certificates.pairs.base import Named, Normal, Pair, Table, even
+from privloss.certificates.pairs.base import NOTHING, Named, Normal, Pair, Table, even
 from privloss.certificates.pairs.noise import Step, noise_and_size, ratio, refuse
 from privloss.certificates.pairs.piece import Piece
 from privloss.certificates.pairs.pieces import LaplacePair, Pieces, laplace_pair
@@ -96,6 +97,20 @@ def _noisy_max(step: Step, adjacency: str) -> Named:
     return even("noisy max: Laplace pair of ratio e; attained: two candidates", laplace_pair(e), below)
 
 
+def _top_k(step: Step, adjacency: str) -> Named:
+    """One-shot exponential or Laplace noise: k e-DP, each winner's noise shifted; the first winner is a noisy max."""
+    need(step.get("rounds") == "one-shot" and step.get("noise") in ("exponential", "laplace"), "plan: top-k in rounds")
+    e = arb(float(step["epsilon"]))
+    if e == 0:
+        return Named("epsilon = 0: nothing is lost", NOTHING, symmetric=True)
+    whole = int(step["k"]) * e
+    up = 1 / (1 + (-whole).exp())
+    box = Table([(up, up * (-whole).exp()), (up * (-whole).exp(), up)])
+    return replace(
+        _noisy_max(step, adjacency), theorem="one-shot top-k: k e-DP; attained: the first of them", pairs=(box, box)
+    )
+
+
 def _truncated_laplace(step: Step, adjacency: str) -> Named:
     s, b = ratio(step, "scale", adjacency), noise_and_size(step, "scale", adjacency)[0]
     bound = arb(float(step["bound"])) / arb(b)
@@ -129,6 +144,7 @@ _KINDS: dict[str, Callable[[Step, str], Named]] = {
     "exponential": _exponential,
     "noisy-max": _noisy_max,
     "permute-and-flip": _noisy_max,
+    "top-k": _top_k,
     "truncated-laplace": _truncated_laplace,
     "truncated-gaussian": _truncated_gaussian,
 }

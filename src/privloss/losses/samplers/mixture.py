@@ -21,6 +21,7 @@ from privloss.losses.table.loss import TableLoss
 from privloss.numerics.floats import lowered, raised
 
 _NEAREST = 1e-150
+_RAREST = 1e-300  # weights
 _SHOWN = 1e-6  # a miss rarer than this is lost among roundings
 
 
@@ -41,9 +42,9 @@ def normal_mixture(hits: Sequence[tuple[float, float]], missed: float, theorem: 
         return _with(said, gaussian_hit(kept[0][0], 1 / kept[0][1]).loss)
     if len(kept) == 1:
         return _with(said, GaussianLoss(kept[0][1] ** 2), mirrored=True)
-    if kept[-1][1] > FURTHEST or missed < _SHOWN:
+    if kept[-1][1] > FURTHEST or missed < _SHOWN or min(w for w, _ in kept) < _RAREST:
         return _unseen(said, kept)
-    pair = NormalPair(tuple((w, d) for w, d in kept if w > 1e-300), missed=missed)
+    pair = NormalPair(kept, missed=missed)
     return _with(said, TableLoss.one(normal_table([(1.0, pair)], slack=16.0 * len(hits))))
 
 
@@ -59,7 +60,7 @@ def _revealed(said: Step, hits: Hits, missed: float) -> Step:
 
 
 def _unseen(said: Step, hits: Hits) -> Step:
-    """Too steep to draw, or hardly ever missed: all at the largest distance above, at the smallest below."""
+    """Too steep to draw, hardly ever missed, or too rare: all at the largest distance above, the smallest below."""
     nearest, share = hits[0][1], min(lowered(math.fsum(w for w, _ in hits), 4), 1.0)
     below = gaussian_hit(share, raised(1 / nearest, 2)).loss
     return _with(said, GaussianLoss(raised(hits[-1][1] ** 2, 2)), True, () if below is None else (below,))
