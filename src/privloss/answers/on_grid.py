@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound
+from privloss.numerics.contour.transform import TooExpensive
 
 GRID = "sum over all outcomes, on a grid"
 _FINEST = 1e-11  # tolerance below which a grid is too coarse
@@ -16,7 +19,9 @@ def epsilon_on_grid(loss: ComposedLoss, level: tuple[float, float], tolerance: f
     if tolerance < _FINEST:
         return None
     on_grid = loss.on_grid or loss.few_on_grid(level[0])
-    ends = None if on_grid is None else on_grid.epsilon(level, tolerance)
+    ends = None
+    with contextlib.suppress(TooExpensive):
+        ends = None if on_grid is None else on_grid.epsilon(level, tolerance)
     return None if ends is None else Bound(max(ends[0], 0.0), max(ends[1], 0.0), GRID)
 
 
@@ -29,7 +34,7 @@ def delta_on_grid(loss: ComposedLoss, eps: float, tolerance: float) -> tuple[flo
     """log of bounds on delta of finite losses, likewise."""
     if tolerance < _FINEST:
         return None
-    if loss.on_grid is not None:
-        return loss.on_grid.delta(eps, tolerance)
-    on_grid = loss.few_on_grid(loss.log_test_lower(eps))
-    return None if on_grid is None else on_grid.delta(eps, tolerance)
+    on_grid = loss.on_grid or loss.few_on_grid(loss.log_test_lower(eps))
+    with contextlib.suppress(TooExpensive):
+        return None if on_grid is None else on_grid.delta(eps, tolerance)
+    return None

@@ -26,7 +26,7 @@ from privloss.numerics.contour.solve import (
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import exp_down, exp_up, lowered, raised
 from privloss.numerics.solve import decreasing_root
-from privloss.numerics.work import limited
+from privloss.numerics.work import limited, spent
 
 CLOSED = "closed form"
 LATTICE = "exact privacy loss (lattice contour)"
@@ -152,7 +152,7 @@ def _sharpened(
 
 def _bracketed(loss: ComposedLoss, level: tuple[float, float], tolerance: float) -> Bound | None:
     """Between two losses with finitely many values each; None where there are none, or they are too far apart."""
-    pair = loss.between(level[0])
+    pair = None if spent() else loss.between(level[0])
     if pair is None:
         return None
     low, high = with_infinite(loss, level)
@@ -365,7 +365,8 @@ def _delta_one_direction(loss: ComposedLoss, eps: float, tolerance: float) -> tu
 
 def _delta_between(loss: ComposedLoss, eps: float, tolerance: float, answer: Bound) -> Bound:
     """Sharpened between two losses with finitely many values each, where there are such."""
-    pair = loss.between(max(math.log(answer.upper), -_DEEP) if answer.upper > 0 else -_DEEP)
+    deep = max(math.log(answer.upper), -_DEEP) if answer.upper > 0 else -_DEEP
+    pair = None if spent() else loss.between(deep)
     if pair is None:
         return answer
     ends = [_delta_one_direction(side, eps, max(tolerance, _BETWEEN))[0] for side in pair]
