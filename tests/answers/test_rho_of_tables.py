@@ -71,3 +71,19 @@ def test_lower_bounds_on_k_stay_below_it_at_tiny_tilts(mechanism: pl.Mechanism, 
     reach = max(loss.largest, loss.reversed().largest)
     most = t * (loss.mean_bounds()[1] + 0.5 * t * reach**2 * np.exp(t * reach))
     assert np.all(loss.log_mgf_lower(t) <= most * (1 + 1e-14))
+
+
+@pytest.mark.parametrize("eps", [0.01, 0.3, 2.0])
+def test_rho_of_choices_of_bounded_range(eps: float) -> None:
+    """eps^2/8 each (Lem. rdp_properties, part 5), whatever they are composed with; two-point mechanisms come close."""
+    choices = pl.Exponential(eps) * 10 + pl.Exponential(2 * eps) * 3
+    wanted = 22 * eps**2 / 8
+    found = choices.zcdp()
+    assert found.upper == pytest.approx(wanted, rel=1e-13)
+    assert found.upper >= wanted * (1 - 1e-15)
+    assert found.lower >= wanted * (1 - 0.03 - 0.1 * eps)
+    assert (choices + pl.Gaussian(1.0)).zcdp().upper == pytest.approx(wanted + 0.5, rel=1e-12)
+    middle, t = 0.5 * eps, np.linspace(0.01, 50, 200)
+    up = -np.expm1(-middle) / -np.expm1(-eps)
+    ratio = np.log(up * np.exp(t * middle) + (1 - up) * np.exp(-t * middle)) / (t * (t + 1))
+    assert ratio.max() <= pl.Exponential(eps).as_plan().zcdp().upper

@@ -52,11 +52,12 @@ def _of_pairs(plan: Plan, worst: WorstNeighbours) -> tuple[float, float]:
     if worst.unsampled is not None:
         upper = min(upper, _if_finite(worst.unsampled, _rho_bounds)[1])
     upper = raised(upper + extra, 4) if extra > 0 else upper
-    return below, _declared(plan, worst.adjacency) if math.isinf(upper) else upper
+    return below, min(upper, _declared(plan, worst.adjacency))
 
 
 def _declared(plan: Plan, adjacency: str) -> float:
-    """What some steps bring along by an argument of their own, plus the rho of the others together: zCDP adds up."""
+    """What some steps bring along by an argument of their own, plus the rho of the others together: zCDP adds up, also
+    where the choice of a step depends on what others have shown."""
     own = [(mechanism.step(adjacency).rho, n) for mechanism, n in plan.steps]
     if all(math.isinf(rho) for rho, _ in own):
         return math.inf

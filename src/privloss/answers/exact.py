@@ -25,6 +25,8 @@ import numpy as np
 from privloss.answers import moments
 from privloss.answers.adaptive import narrowed, read_off
 from privloss.answers.curves import FEW, Drawn, Glance, drawn, many_deltas, many_epsilons
+from privloss.answers.infinite import finite_level, with_infinite
+from privloss.answers.mirror import mirrored, mirrored_upper
 from privloss.answers.pair import (
     CONTOUR,
     SPLIT,
@@ -32,11 +34,7 @@ from privloss.answers.pair import (
     directions,
     exact_delta,
     exact_epsilon,
-    finite_level,
-    mirrored,
-    mirrored_upper,
     one_direction,
-    with_infinite,
 )
 from privloss.errors import InvalidInput
 from privloss.losses.closed.range_curve import RangeCurve, range_curve
@@ -164,6 +162,13 @@ def _epsilons(
     """The same at many deltas, on shared lines where the pair is the worst one and its losses are not on a lattice."""
     if len(deltas) > FEW and worst.adaptive is not None:
         return _on_one_grid(worst, deltas, RangeCurve.epsilons, _epsilon, tolerance, work)
+    if len(deltas) > FEW and _two_sided(worst):
+
+        def many(end: WorstNeighbours) -> list[Bound]:
+            alone = lambda d: _within(work, tolerance, lambda: _epsilon(end, d, tolerance))  # noqa: E731
+            return _epsilons(end, deltas, tolerance, work, alone)
+
+        return _both_ends(map(many, _above(worst)), map(many, _below(worst)), tolerance)
     if len(deltas) <= FEW or not _may_share(worst):
         return [one(d) for d in deltas]
     both = list(directions(worst.loss))
@@ -191,6 +196,40 @@ def _epsilons(
     return many_epsilons(deltas, tolerance, ask, lambda k, delta: finite_level(both[k], delta), one)
 
 
+def _two_sided(worst: WorstNeighbours) -> bool:
+    """Whether the ends are those of different pairs."""
+    return bool(worst.attained) and not worst.attained_pointwise and worst.curve.empty
+
+
+def _above(worst: WorstNeighbours) -> list[WorstNeighbours]:
+    """Every pair that dominates the plan, as a plan of its own."""
+    return [_alone(worst, loss) for loss in (worst.loss, *(loss for loss, _, _ in _second_bounds(worst)))]
+
+
+def _below(worst: WorstNeighbours) -> list[WorstNeighbours]:
+    """Every pair that is attained, likewise."""
+    return [_alone(worst, loss) for loss in _attained(worst)]
+
+
+def _alone(worst: WorstNeighbours, loss: ComposedLoss) -> WorstNeighbours:
+    return replace(worst, loss=loss, stand_in=loss, attained=(), unsampled=None, adaptive=None, ranges=None)
+
+
+def _attained(worst: WorstNeighbours) -> tuple[ComposedLoss, ...]:
+    return (() if worst.ranges is None else worst.ranges.below()) or worst.attained
+
+
+def _both_ends(above: Iterable[list[Bound]], below: Iterable[list[Bound]], tolerance: float) -> list[Bound]:
+    """The least upper and the largest lower end of the answers to each question."""
+    found = []
+    for tops, lows in zip(zip(*above, strict=True), zip(*below, strict=True), strict=True):
+        top, lower = min(tops, key=lambda b: b.upper), max(b.lower for b in lows)
+        notes = tuple(note for note in top.notes if not note.startswith("warning"))
+        text = "lower end: a mechanism that attains it"
+        found.append(_warn_if_wide(Bound(lower, top.upper, top.method, (*notes, text)), tolerance))
+    return found
+
+
 def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound], tolerance: float) -> Bound:
     """Where the dominating pair may not be attained, the lower end is that of mechanisms that are; and the upper end is
     never above that of the same plan without its samplers."""
@@ -198,7 +237,7 @@ def _between(worst: WorstNeighbours, ask: Callable[[ComposedLoss, float], Bound]
     if not worst.attained or worst.attained_pointwise:
         return found
     # as precise as the gap deserves
-    attained = (() if worst.ranges is None else worst.ranges.below()) or worst.attained
+    attained = _attained(worst)
     lower = max(ask(loss, max(tolerance, _ROUGHLY)).lower for loss in attained)
     if tolerance < _ROUGHLY and lower > (1 - 100 * _ROUGHLY) * found.upper:
         lower = max(lower, *(ask(loss, tolerance).lower for loss in attained))
@@ -262,6 +301,7 @@ class DeltaCurve:
         self.worst, self.tolerance, self.work, self.enough = worst, tolerance, work, enough
         self.directions = list(directions(worst.loss))
         self.lines: list[list[Readable]] = []
+        self.ends: dict[float, tuple[list[DeltaCurve], list[DeltaCurve]]] = {}  # above and below, by tolerance
         self.end = (math.inf, 0.0)  # an eps, and delta there, from which on it is below `enough`
         loss = worst.loss
         self.shared = _may_share(worst) and loss.delta_inf < 1 and loss.hockey_stick(1.0) is None
@@ -269,9 +309,22 @@ class DeltaCurve:
     def one(self, eps: float) -> Bound:
         return _within(self.work, self.tolerance, lambda: _delta(self.worst, eps, self.tolerance))
 
+    def _between(self, values: list[float], tolerance: float) -> list[Bound]:
+        """Off curves of the pairs above and below, as precise as their gap deserves."""
+        if tolerance not in self.ends:
+            sides = _above(self.worst), _below(self.worst)
+            above, below = ([DeltaCurve(end, tolerance, self.work, self.enough) for end in side] for side in sides)
+            self.ends[tolerance] = above, below
+        above, below = self.ends[tolerance]
+        return _both_ends((c.read(values) for c in above), (c.read(values) for c in below), self.tolerance)
+
     def read(self, values: list[float]) -> list[Bound]:
         if self.worst.adaptive is not None and (len(values) > FEW or self.enough > 0):
             return _on_one_grid(self.worst, values, RangeCurve.deltas, _delta, self.tolerance, self.work, self.enough)
+        if _two_sided(self.worst) and (len(values) > FEW or self.enough > 0):
+            found = self._between(values, _ROUGHLY)
+            close = any(b.lower > (1 - 100 * _ROUGHLY) * b.upper for b in found if b.upper - b.lower > self.enough)
+            return self._between(values, self.tolerance) if close and self.tolerance < _ROUGHLY else found
         open_ones = [eps for eps in values if eps < self.end[0]]
         whole = lambda k, logs: with_infinite(self.directions[k], logs)  # noqa: E731
         found = many_deltas(open_ones, self.tolerance, self._ask, whole, self.lines, self.enough)

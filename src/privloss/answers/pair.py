@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from privloss.answers.infinite import finite_level, with_infinite
 from privloss.answers.last_resort import WIDE, wide_delta, wide_epsilon
+from privloss.answers.mirror import mirrored_upper
 from privloss.answers.on_grid import GRID, delta_on_grid, enough, epsilon_on_grid
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, intersection, largest
-from privloss.numerics.contour.many import Mirrored
 from privloss.numerics.contour.reading import Reading, solved
 from privloss.numerics.contour.solve import (
     DeltaRead,
@@ -24,7 +25,6 @@ from privloss.numerics.contour.solve import (
     surely_at_most,
 )
 from privloss.numerics.contour.transform import TooExpensive
-from privloss.numerics.floats import exp_down, exp_up, lowered, raised
 from privloss.numerics.solve import decreasing_root
 from privloss.numerics.work import limited
 
@@ -291,18 +291,6 @@ def _solved_on(reading: Reading, level: tuple[float, float], largest: float) -> 
     return Bound(lower, min(upper, largest), CLOSED) if 0 < lower <= upper < math.inf else None
 
 
-def finite_level(loss: ComposedLoss, delta: float) -> tuple[float, float] | None:
-    """Logs of bounds on delta - delta_inf (-inf for "perhaps nothing left"); None if that is surely negative."""
-    low_inf, high_inf = loss.delta_inf_bounds
-    if delta < low_inf or low_inf == 1:
-        return None
-    # a difference of two doubles is rounded once, and its sign is exact
-    low, high = lowered(delta - high_inf, 2), raised(delta - low_inf, 2)
-    log_low = math.log(low) if low > 0 else -math.inf
-    log_high = math.log(high) if high > 0 else -math.inf
-    return lowered(log_low, 2), raised(log_high, 2)
-
-
 def exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
     if not loss.parts:
         return exactly(0.0, TRIVIAL)
@@ -317,20 +305,6 @@ def exact_delta(loss: ComposedLoss, eps: float, tolerance: float) -> Bound:
         answer, found = _delta_one_direction(direction, eps, tolerance)
         answers.append(answer)
     return largest(answers)
-
-
-def mirrored(loss: ComposedLoss, other: DeltaRead | None) -> Mirrored | None:
-    """delta of `loss` from above, from what was drawn for the other direction."""
-    readable = None if other is None else other.readable
-    if readable is None or loss.delta_inf_bounds[1] > 0 or loss.reversed().delta_inf_bounds[1] > 0:
-        return None
-    return Mirrored(readable)
-
-
-def mirrored_upper(loss: ComposedLoss, other: DeltaRead | None, eps: float) -> float:
-    """The same at one eps; 1 where it is not known."""
-    turned = mirrored(loss, other)
-    return 1.0 if turned is None else exp_up(float(turned.log_bounds(np.array([eps]))[1][0]))
 
 
 def _surely_smaller(loss: ComposedLoss, eps: float, delta: float) -> bool:
@@ -383,15 +357,6 @@ def _delta_between(loss: ComposedLoss, eps: float, tolerance: float, answer: Bou
         found = Bound(min(ends[0].lower, ends[1].upper), ends[1].upper, BRACKETS)
         return intersection(answer, found) if found.relative_width < answer.relative_width else answer
     return answer
-
-
-def with_infinite(loss: ComposedLoss, logs: tuple[float, float]) -> tuple[float, float]:
-    """Bounds on delta from the logs of bounds on delta - delta_inf."""
-    low_inf, high_inf = loss.delta_inf_bounds
-    lower, upper = exp_down(logs[0]), exp_up(logs[1])
-    lower = lowered(lower + low_inf, 2) if lower > 0 and low_inf > 0 else max(lower, low_inf)
-    upper = raised(upper + high_inf, 2) if upper > 0 and high_inf > 0 else max(upper, high_inf)
-    return min(lower, 1.0), min(upper, 1.0)
 
 
 def _delta_on_a_line(

@@ -38,11 +38,14 @@ from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly
 from privloss.numerics.floats import UNIT, Real, next_down, next_up
+from privloss.numerics.work import DEFAULT_WORK, limited, spent
 
 METHOD = "trade-off from the exact privacy profile"
+REACHED = f"the limit of work ({DEFAULT_WORK:.0e} evaluations) was reached"
 DEFAULT_WIDTH = 1e-10
 _ALONE = 1e-14  # of one point, unless told otherwise: the last digits cost little
 _FIRST, _ROUNDS = 16, 14
+_LEAST = 5  # points that every curve has
 _SHARE = 1 / 128  # of the width wanted that an interval of d may have
 _FARTHEST = 700.0  # epsilon
 _CORNER = (0.0, 1e-7, 2e-7, 1e-4, 2e-4, 1e-2)  # how far before the largest loss d is asked
@@ -82,7 +85,12 @@ def _all(plan: Plan, rates: list[float], adjacency: str | None, wanted: float) -
         easy[0.0] = _at_zero(worst)
     rest = _revealed(worst)[0] if worst.curve.empty else 0.0
     hard = sorted({rate for rate in rates if rate not in easy})
-    found = dict(zip(hard, _Profile(worst, rest, wanted).tradeoff(np.array(hard), wanted), strict=True)) if hard else {}
+    found: dict[float, Bound] = {}
+    if hard:
+        with limited(DEFAULT_WORK):
+            bounds = _Profile(worst, rest, wanted).tradeoff(np.array(hard), wanted)
+            notes = (REACHED,) if spent() else ()
+        found = {rate: Bound(b.lower, b.upper, b.method, notes) for rate, b in zip(hard, bounds, strict=True)}
     return [easy[rate] if rate in easy else found[rate] for rate in rates]
 
 
@@ -111,7 +119,10 @@ class _Profile:
         self.seen: dict[float, tuple[float, float]] = {}
 
     def ask(self, wishes: Iterable[tuple[float, float]]) -> None:
-        """delta at further epsilons, all in one call; each is left out if another is nearer than its distance."""
+        """delta at further epsilons, all in one call; each is left out if another is nearer than its distance, and all
+        are where the limit of work is reached: the points so far say what can be said."""
+        if spent() and len(self.seen) >= _LEAST:
+            return
         known = sorted(self.seen)
         new: list[float] = []
         for wish, distance in sorted(wishes):

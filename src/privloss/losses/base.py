@@ -113,6 +113,10 @@ class PrivacyLoss(ABC):
         """The members as tables with their counts, if they have finitely many outcomes."""
         return None
 
+    def profile(self, eps: Real) -> tuple[Real, Real] | None:
+        """Bounds on delta at many real eps at once, for its own mirror image where they cost next to nothing."""
+        return None
+
     def concentration(self) -> Concentration:
         """What is known of the best rho."""
         return Concentration(searched=self)

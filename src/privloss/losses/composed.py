@@ -18,6 +18,7 @@ from privloss.losses.table.few import MOST_FEW_USES, FewOnGrid
 from privloss.losses.table.halves import MOST_LATTICE_USES, MOST_OWN, MOST_USES, Halves, shares
 from privloss.losses.table.lattice import common_lattice
 from privloss.losses.table.loss import TableLoss
+from privloss.losses.table.mean import MOST_MEANS, MeanOverOutcomes
 from privloss.losses.table.outcomes import FEW_OUTCOMES, MOST_OUTCOMES, outcomes, whole
 from privloss.losses.table.table import Table
 from privloss.numerics.contour.reading import Reading
@@ -25,6 +26,7 @@ from privloss.numerics.contour.transform import Apart, Lattice, LineValues, Rare
 from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 _FEW_APART = 16  # outcomes of tables that are taken apart from rare large losses
+_SOON, _FALLEN = 30.0, -40.0  # a line that falls so far so soon is short
 _MANY_ROWS = 8  # different tables, from which on lattice points are fewer than the nodes of a line times the tables
 
 
@@ -57,7 +59,7 @@ class ComposedLoss(PrivacyLoss):
     @property
     def solved_by_closed_form(self) -> bool:
         own = len(self.parts) == 1 and self.parts[0].solved_by_closed_form
-        return own or self._enumerated is not None or self._halves is not None
+        return own or self._enumerated is not None or self._halves is not None or self._mean is not None
 
     @property
     def closed_is_dear(self) -> bool:
@@ -136,6 +138,8 @@ class ComposedLoss(PrivacyLoss):
         own = self.parts[0].hockey_stick(eps) if len(self.parts) == 1 else None
         if own is None and self._enumerated is not None:
             return self._enumerated.hockey_stick(eps)
+        if self._mean is not None:
+            return self._mean.hockey_stick(eps)
         return self._halves.hockey_stick(eps) if own is None and self._halves is not None else own
 
     @cached_property
@@ -198,6 +202,19 @@ class ComposedLoss(PrivacyLoss):
             return None
         many = all(row.missing is None for row, _ in rows) and self.lattice is not None
         return whole(rows) if outcomes(rows) <= (FEW_OUTCOMES if many else MOST_OUTCOMES) else None
+
+    @cached_property
+    def _mean(self) -> MeanOverOutcomes | None:
+        """Few outcomes of tables beside one part whose profile is known everywhere."""
+        closed = [part for part in self.parts if part.profile(np.zeros(1)) is not None]
+        rows = [part.tables() for part in self.parts if part not in closed]
+        if len(closed) != 1 or not rows or self.lattice is not None:
+            return None
+        listed = [row for own in rows for row in own or ()]
+        if any(own is None for own in rows) or any(row.density is not None for row, _ in listed):
+            return None
+        falls = closed[0].vertical(1.0).decay(_SOON) < _FALLEN  # then a line costs little
+        return MeanOverOutcomes(whole(listed), closed[0]) if outcomes(listed) <= MOST_MEANS[falls] else None
 
     def closed_reading(self, log_delta: float) -> Reading | None:
         return self.parts[0].closed_reading(log_delta) if len(self.parts) == 1 else None

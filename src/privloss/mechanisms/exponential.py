@@ -19,6 +19,7 @@ from privloss.mechanisms.base import Mechanism, set_field
 from privloss.mechanisms.densities import on_samples, within_range
 from privloss.mechanisms.kinds import Kind, add_kind
 from privloss.mechanisms.parameters import number
+from privloss.numerics.floats import raised
 
 _SHARES = (0.0, 0.05, 0.15, 0.3, 0.6, 0.9)  # places in the range that a lower end tries
 
@@ -53,6 +54,7 @@ def bounded_range_step(eps: float, kind: str, adjacency: str) -> Step:
         attained=tuple(TableLoss.one(two_point(eps, 0.5 * eps * (1 + share))) for share in _SHARES),
         attained_pointwise=True,
         span=eps,
+        rho=raised(0.125 * eps * eps, 4),  # divergences of a loss of this range: Lem. rdp_properties, part 5
     )
     return on_samples(
         step,

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import erfcx, log_ndtr
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr
 
-from privloss.numerics.floats import UNIT
+from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_HALF_PI = math.sqrt(0.5 * math.pi)
@@ -44,6 +45,36 @@ def log_hockey_stick(eps: float, mu: float) -> tuple[float, float, float]:
     if not relative < 0.5:
         return -math.inf, 0.0, math.inf
     return log_value - 2 * relative, min(log_value + 2 * relative, 0.0), relative
+
+
+def hockey_sticks(eps: Real, mu: float) -> tuple[Real, Real]:
+    """Bounds on delta at many real eps at once, without the series: where that cancels, they are far apart.
+
+    Below zero by H_a = a H_(1/a) + 1 - a, as the pair is its own mirror image.
+    """
+    x = np.abs(eps)
+    ratio = x / mu
+    a, b = ratio - 0.5 * mu, ratio + 0.5 * mu
+    shift = 4 * UNIT * (ratio + 0.5 * mu)
+    with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+        height, far = np.exp(-0.5 * a * a - _LOG_ROOT_2PI), _ROOT_HALF_PI * erfcx(_ROOT_HALF * b)
+        near = _ROOT_HALF_PI * erfcx(_ROOT_HALF * np.maximum(a, -1.0))
+        slope = np.where(a < 0, 4.5, 2 / (1 + a * a))
+        tail = height * (near - far)
+        doubt = tail * ((np.abs(a) + 1) * shift + 8 * UNIT * (2 + a * a)) + height * (
+            2 * slope * shift + 16 * UNIT * near
+        )
+        first = ndtr(-a)
+        value = np.where(a < -1, first - height * far, tail)
+        doubt = np.where(a < -1, 32 * UNIT * first + shift * (1 + np.abs(a)), doubt)
+        known = (np.abs(a) + 1) * shift < 0.1
+        low = np.where(known, np.maximum(value - 2 * doubt, 0.0), 0.0)
+        high = np.where(known, np.minimum(value + 2 * doubt + 1e-300, 1.0), 1.0)
+        whole, share = -np.expm1(-x), np.exp(-x)
+    return (
+        np.where(eps < 0, lowered(whole + share * low, 8), low),
+        np.where(eps < 0, np.minimum(raised(whole + share * high, 8), 1.0), high),
+    )
 
 
 def normal_epsilon(log_delta: float, mu: float) -> float:

@@ -15,7 +15,7 @@ from privloss.losses.base import Concentration, PrivacyLoss
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.contour.transform import LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Real, lowered, raised, widened
-from privloss.numerics.normal import log_hockey_stick, normal_epsilon
+from privloss.numerics.normal import hockey_sticks, log_hockey_stick, normal_epsilon
 
 # mu_squared carries one rounding per merged step kind; 16 units cover them together with the products below.
 _UNITS = 16.0
@@ -89,6 +89,10 @@ class GaussianLoss(PrivacyLoss):
         """log delta(eps) by the closed form, and how much of it cancels, as the relative error of delta."""
         low, high, relative = log_hockey_stick(eps, math.sqrt(self.mu_squared))
         return lowered(low, _UNITS), raised(high, _UNITS), relative
+
+    def profile(self, eps: Real) -> tuple[Real, Real]:
+        mu = math.sqrt(self.mu_squared)  # grows with every delta
+        return hockey_sticks(eps, lowered(mu, _UNITS))[0], hockey_sticks(eps, raised(mu, _UNITS))[1]
 
     def mean_bounds(self) -> tuple[float, float]:
         return widened(0.5 * self.mu_squared, _UNITS)

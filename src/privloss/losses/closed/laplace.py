@@ -94,6 +94,13 @@ class LaplaceLoss(PrivacyLoss):
 
         return LaplaceSums(self.lam, self.count, _ROUNDED) if few(self.lam, self.count) else None
 
+    def profile(self, eps: Real) -> tuple[Real, Real] | None:
+        if self.count.sum() > 1:
+            return None
+        lam = widened(float(self.lam[0]), _ROUNDED)
+        low, high = (-np.expm1(np.where(eps > -one, np.minimum(0.5 * (eps - one), 0.0), eps)) for one in lam)
+        return np.maximum(lowered(low, 8), 0.0), np.minimum(raised(high, 8), 1.0)
+
     def one_release(self, eps: float) -> tuple[float, float]:
         """log of bounds on delta(eps) of the first member alone."""
         # lambda itself is rounded, and delta rises with lambda
