@@ -88,8 +88,8 @@ class _Law:
         back = np.arange(len(self.masses)) - self.cells
         under_p = np.maximum(self.masses, 0.0) * np.exp(self.tilt * self.step * back)
         first, second = np.cumsum(under_p), np.cumsum(under_p * np.exp(self.step * back))
-        second *= np.exp(-self.step * back)  # times e^eps
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # far below eps nothing is looked for
+            second *= np.exp(-self.step * back)  # times e^eps
             found = np.log(first - second) + self.scale
         good = np.flatnonzero(found > log_delta)
         if not len(good) or good[0] == 0 or not np.isfinite(found[good[0] - 1]):
