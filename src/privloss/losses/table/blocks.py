@@ -86,9 +86,9 @@ class _Law:
         """Roughly where delta of the moved sum has this logarithm, and the density of the sum there, in units of
         -delta'."""
         back = np.arange(len(self.masses)) - self.cells
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # far out it is no number
-            under_p = np.maximum(self.masses, 0.0) * np.exp(self.tilt * self.step * back)
-            first, second = np.cumsum(under_p), np.cumsum(under_p * np.exp(self.step * back))
+        under_p = np.maximum(self.masses, 0.0) * np.exp(self.tilt * self.step * back)
+        first, second = np.cumsum(under_p), np.cumsum(under_p * np.exp(self.step * back))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # far below eps nothing is looked for
             second *= np.exp(-self.step * back)  # times e^eps
             found = np.log(first - second) + self.scale
         good = np.flatnonzero(found > log_delta)

@@ -363,7 +363,7 @@ class _Vertical:
             raise TooExpensive("cells of atoms")
         total, edges = np.zeros(count), start + width * np.arange(count + 1)
         for row, times in zip(self.loss.rows, self.loss.count, strict=True):
-            charge(4.0 * len(row.values) * len(edges))
+            charge(1.0 * len(row.values) * len(edges))
             squares = self._squares(row, row.tilted(self.c), edges)
             variance = self._variance(row)
             most = np.minimum(np.maximum(squares[1:], squares[:-1]), 1.0)[None]
