@@ -299,3 +299,14 @@ def test_little_work_gives_wide_answers_not_errors(plan: pl.Plan, eps: float, wo
     whole, little = plan.delta(eps), plan.delta(eps, work=work)
     assert little.lower <= whole.upper
     assert whole.lower <= little.upper
+
+
+@pytest.mark.parametrize("delta", [7e-6, 9e-6, 1e-5, 1.1e-5, 1.2e-5])
+def test_epsilons_far_below_usual_losses(delta: float) -> None:
+    """Near delta(0) = 1.217e-5 epsilon is a hundredth of what a hit loses: read off lines for a usual loss."""
+    plan = pl.Gaussian(0.7943144092170726).poisson(1.3556775382182252e-06) * 142
+    found = plan.epsilon(delta)
+    assert found.relative_width < 3e-8
+    assert plan.delta(found.lower).upper >= delta >= plan.delta(found.upper).lower
+    assert plan.delta(found.lower * (1 - 1e-6)).lower > delta > plan.delta(found.upper * (1 + 1e-6)).upper
+    assert plan.epsilon(1.2172e-5).upper == 0 < plan.epsilon(1.2171e-5).lower

@@ -6,11 +6,11 @@ import numpy as np
 
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.contour.many import Mirrored
-from privloss.numerics.contour.solve import DeltaRead
+from privloss.numerics.contour.solve import DeltaRead, Solved
 from privloss.numerics.floats import exp_up
 
 
-def mirrored(loss: ComposedLoss, other: DeltaRead | None) -> Mirrored | None:
+def mirrored(loss: ComposedLoss, other: DeltaRead | Solved | None) -> Mirrored | None:
     """delta of `loss` from above, from what was drawn for the other direction."""
     readable = None if other is None else other.readable
     if readable is None or loss.delta_inf_bounds[1] > 0 or loss.reversed().delta_inf_bounds[1] > 0:
@@ -18,7 +18,7 @@ def mirrored(loss: ComposedLoss, other: DeltaRead | None) -> Mirrored | None:
     return Mirrored(readable)
 
 
-def mirrored_upper(loss: ComposedLoss, other: DeltaRead | None, eps: float) -> float:
+def mirrored_upper(loss: ComposedLoss, other: DeltaRead | Solved | None, eps: float) -> float:
     """The same at one eps; 1 where it is not known."""
     turned = mirrored(loss, other)
     return 1.0 if turned is None else exp_up(float(turned.log_bounds(np.array([eps]))[1][0]))

@@ -66,6 +66,8 @@ def exact_epsilon(loss: ComposedLoss, delta: float, tolerance: float) -> Bound:
             return exactly(math.inf, TRIVIAL, ("delta is below the mass of infinite loss",))
         if answers and direction.largest <= answers[0].lower:
             continue
+        if solved is not None and mirrored_upper(direction, solved, answers[0].lower) <= delta:
+            continue
         try:
             if solved is not None and surely_at_most(direction, answers[0].lower, level[0], solved.line):
                 continue

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
 
 from privloss.numerics.contour.largest import draw
+from privloss.numerics.contour.many import epsilons
 from privloss.numerics.contour.reading import SplitReading, solved
 from privloss.numerics.contour.transform import RareLosses, TooExpensive
 
@@ -16,13 +18,29 @@ _SHORTER, _FALLEN, _SMALLEST = 2.5, 1.0, 1e-6  # the search for a usual loss: a 
 
 
 def epsilon_by_classes(
-    rare: RareLosses, level: tuple[float, float], guess: float, tolerance: float, reach: float = 1.0
+    rare: RareLosses, level: tuple[float, float], guess: float, spread: float, tolerance: float, reach: float = 1.0
 ) -> tuple[float, float, SplitReading]:
-    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps.
+    """(lower, upper) with delta(upper) <= delta <= delta(lower), and what they were read from; `guess` is about eps,
+    `spread` the standard deviation of the loss.
 
-    Where some line is poor though eps is known, classes for an eps a little off may have better ones.
+    Where some line is poor though eps is known, classes for an eps a little off may have better ones; and those for a
+    usual loss, where eps is far below.
     """
-    eps, lowest, highest = guess, -math.inf, math.inf
+    lower, upper, eps, reading = _near(rare, level, guess, tolerance, reach)
+    if 0 < eps < spread and not lower >= (1 - _FAIR) * upper:
+        with contextlib.suppress(TooExpensive):
+            usual = _for_usual(rare, eps, spread, tolerance, reach)
+            ends = epsilons(usual, eps, np.array([[level[0]], [level[1]]]))
+            if ends[1][0] - ends[0][0] < upper - lower:
+                return max(lower, float(ends[0][0])), min(upper, float(ends[1][0])), usual
+    return lower, upper, reading
+
+
+def _near(
+    rare: RareLosses, level: tuple[float, float], guess: float, tolerance: float, reach: float
+) -> tuple[float, float, float, SplitReading]:
+    """Both ends, where eps lies, and the lines, which are drawn where eps seems to be, again and again."""
+    eps, root, lowest, highest = guess, guess, -math.inf, math.inf
     best: tuple[float, SplitReading] | None = None
     elsewhere, factor = iter(_ELSEWHERE), 0.0
     for _ in range(_REDRAWN):
@@ -33,7 +51,7 @@ def epsilon_by_classes(
                 raise
             break
         if reading.log_upper(np.zeros(1))[0] <= level[0]:  # any line may be read at any eps
-            return -math.inf, 0.0, reading
+            return -math.inf, 0.0, 0.0, reading
         lower, upper, root = solved(reading, level)
         lowest, highest = max(lowest, lower), min(highest, upper)
         if best is None or upper - lower < best[0]:
@@ -46,7 +64,7 @@ def epsilon_by_classes(
             break
         eps = factor * root
     assert best is not None
-    return lowest, highest, best[1]
+    return lowest, highest, root, best[1]
 
 
 def delta_by_classes(
@@ -57,6 +75,12 @@ def delta_by_classes(
     Far below what losses usually are delta(eps) is nearly delta(0), and classes are drawn for a usual loss instead:
     their lines may be read anywhere, also at 0.
     """
+    reading, at = _for_usual(rare, eps, spread, tolerance, reach), np.array([eps])
+    return (float(reading.log_lower(at)[0]), float(reading.log_upper(at)[0])), reading
+
+
+def _for_usual(rare: RareLosses, eps: float, spread: float, tolerance: float, reach: float) -> SplitReading:
+    """Lines for eps, or for a usual loss if that is larger."""
     place, log_delta = _usual(rare, eps, spread)
     for _ in range(_REDRAWN):
         reading = draw(rare, place, log_delta, tolerance, reach)
@@ -64,8 +88,7 @@ def delta_by_classes(
         if abs(found - log_delta) < 2.0:
             break
         log_delta = found
-    at = np.array([eps])
-    return (float(reading.log_lower(at)[0]), float(reading.log_upper(at)[0])), reading
+    return reading
 
 
 def _usual(rare: RareLosses, eps: float, spread: float) -> tuple[float, float]:

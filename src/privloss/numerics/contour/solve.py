@@ -38,6 +38,11 @@ class Solved:
     classes: SplitReading | None = None
     apart: bool = False  # outcome by outcome of some part
 
+    @property
+    def readable(self) -> Line | SplitReading | None:
+        """What may be read at other eps."""
+        return self.classes or readable_line(self.line)
+
 
 def readable_line(line: Line | None) -> Line | None:
     """A line, if it may be read at other eps: not on a lattice, not blurred."""
@@ -186,7 +191,8 @@ def _by_classes(
     transform: Transform, level: tuple[float, float], rough: float, tolerance: float, reach: float
 ) -> Solved:
     assert transform.rare is not None
-    lower, upper, classes = epsilon_by_classes(transform.rare, level, rough, tolerance, reach)
+    spread = math.sqrt(max(transform.moments(0.0)[2], 0.0))
+    lower, upper, classes = epsilon_by_classes(transform.rare, level, rough, spread, tolerance, reach)
     return Solved(lower, upper, None, classes)
 
 
