@@ -14,6 +14,7 @@ from privloss.numerics.contour.transform import RareLosses, TooExpensive
 
 _REDRAWN, _NEAR = 8, 0.12  # how often, and how far in log eps lines may serve
 _ELSEWHERE, _FAIR = (1.3, 0.8, 1.6), 1e-7  # where else lines are drawn, relative to eps, if the width exceeds this
+_FURTHER, _TRIES = 5.0, 6  # how much further down eps is looked for on lines for a usual loss, and how often
 _SHORTER, _FALLEN, _SMALLEST = 2.5, 1.0, 1e-6  # the search for a usual loss: a factor, nats of delta over it, an end
 
 
@@ -30,9 +31,10 @@ def epsilon_by_classes(
     if 0 < eps < spread and not lower >= (1 - _FAIR) * upper:
         with contextlib.suppress(TooExpensive):
             usual = _for_usual(rare, eps, spread, tolerance, reach)
-            ends = epsilons(usual, eps, np.array([[level[0]], [level[1]]]))
-            if ends[1][0] - ends[0][0] < upper - lower:
-                return max(lower, float(ends[0][0])), min(upper, float(ends[1][0])), usual
+            for near in eps / _FURTHER ** np.arange(_TRIES):
+                ends = epsilons(usual, near, np.array([[level[0]], [level[1]]]))
+                if ends[1][0] - ends[0][0] < upper - lower:
+                    return max(lower, float(ends[0][0])), min(upper, float(ends[1][0])), usual
     return lower, upper, reading
 
 
