@@ -310,3 +310,10 @@ def test_epsilons_far_below_usual_losses(delta: float) -> None:
     assert plan.delta(found.lower).upper >= delta >= plan.delta(found.upper).lower
     assert plan.delta(found.lower * (1 - 1e-6)).lower > delta > plan.delta(found.upper * (1 + 1e-6)).upper
     assert plan.epsilon(1.2172e-5).upper == 0 < plan.epsilon(1.2171e-5).lower
+
+
+def test_epsilons_far_below_usual_losses_where_no_line_near_them_falls() -> None:
+    plan = pl.Gaussian(1.0726232464944507).poisson(4.572907486705803e-06) * 12
+    found = plan.epsilon(6.552585905325594e-06)
+    assert found.relative_width < 1e-7
+    assert plan.delta(found.lower).upper >= 6.552585905325594e-06 >= plan.delta(found.upper).lower

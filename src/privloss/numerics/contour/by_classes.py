@@ -27,15 +27,32 @@ def epsilon_by_classes(
     Where some line is poor though eps is known, classes for an eps a little off may have better ones; and those for a
     usual loss, where eps is far below.
     """
-    lower, upper, eps, reading = _near(rare, level, guess, tolerance, reach)
+    try:
+        lower, upper, eps, reading = _near(rare, level, guess, tolerance, reach)
+    except TooExpensive:
+        if not 0 < guess < spread:
+            raise
+        return _far_below(rare, level, guess, spread, tolerance, reach)
     if 0 < eps < spread and not lower >= (1 - _FAIR) * upper:
         with contextlib.suppress(TooExpensive):
-            usual = _for_usual(rare, eps, spread, tolerance, reach)
-            for near in eps / _FURTHER ** np.arange(_TRIES):
-                ends = epsilons(usual, near, np.array([[level[0]], [level[1]]]))
-                if ends[1][0] - ends[0][0] < upper - lower:
-                    return max(lower, float(ends[0][0])), min(upper, float(ends[1][0])), usual
+            least, most, usual = _far_below(rare, level, eps, spread, tolerance, reach)
+            if most - least < upper - lower:
+                return max(lower, least), min(upper, most), usual
     return lower, upper, reading
+
+
+def _far_below(
+    rare: RareLosses, level: tuple[float, float], guess: float, spread: float, tolerance: float, reach: float
+) -> tuple[float, float, SplitReading]:
+    """Both ends, read off lines for a usual loss."""
+    usual = _for_usual(rare, guess, spread, tolerance, reach)
+    if usual.log_upper(np.zeros(1))[0] <= level[0]:
+        return -math.inf, 0.0, usual
+    for near in guess / _FURTHER ** np.arange(_TRIES):
+        (lower,), (upper,) = epsilons(usual, near, np.array([[level[0]], [level[1]]]))
+        if upper < math.inf:
+            return float(lower), float(upper), usual
+    raise TooExpensive("epsilon is not where the lines tell")
 
 
 def _near(
