@@ -9,7 +9,8 @@ import pytest
 
 import privloss as pl
 from privloss.ledger import maintenance
-from privloss.ledger.stores.base import LedgerError
+from privloss.ledger.ledger import Ledger
+from privloss.ledger.stores.base import LedgerError, Store
 from privloss.ledger.stores.grouped import GroupedStore
 from privloss.ledger.stores.postgres import PostgresStore
 from privloss.ledger.stores.sqlite import SqliteStore
@@ -79,3 +80,30 @@ def test_where_it_does_not_go(tmp_path: Path, server: Server, monkeypatch: pytes
         child.setattr("os.getpid", lambda: -1)
         with pytest.raises(LedgerError, match="before a fork"):
             made.reserve("d", cost="1/2", key="k")
+
+
+@pytest.mark.parametrize("kind", [SqliteStore, PostgresStore])
+def test_what_a_store_does_in_its_own_way_is_handed_on(kind: type[Store], tmp_path: Path) -> None:
+    """A restore into a grouped ledger wrote events in the wrong order, and its `verify` left out a check."""
+    store = GroupedStore(Ledger.create(str(tmp_path / "a.db")).store)
+    own = [name for name in dir(Store) if not name.startswith("_") and getattr(kind, name) is not getattr(Store, name)]
+    assert {"write", "run_all", "transaction"} <= {*own, "write"}
+    for name in own:
+        handed = name in vars(store) or getattr(GroupedStore, name) is not getattr(Store, name)
+        assert handed, name
+    store.close()
+
+
+def test_a_backup_is_restored_into_a_grouped_ledger(tmp_path: Path) -> None:
+    kept = Ledger.create(str(tmp_path / "first.db"))
+    kept.add_dataset("d", adjacency="add-remove")
+    kept.set_budget("d", currency="pure", cap="100")
+    for number in range(20):
+        kept.reserve("d", cost=1, key=f"k{number}")
+    maintenance.backup(kept, tmp_path / "backup")
+    kept.close()
+    again = Ledger.create(str(tmp_path / "second.db"), group=True)
+    maintenance.restore(tmp_path / "backup", again)
+    assert again.verify().clean
+    assert len(again.history("d")) == 23
+    again.close()

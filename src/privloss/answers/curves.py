@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound
+from privloss.numerics.contour.found import Solved, readable_line
 from privloss.numerics.contour.many import Readable, epsilons
-from privloss.numerics.contour.solve import Solved, readable_line
 from privloss.numerics.contour.transform import TooExpensive, log_kappa
 from privloss.numerics.floats import Real, raised
 

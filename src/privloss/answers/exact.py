@@ -44,8 +44,9 @@ from privloss.mechanisms.base import Plan
 from privloss.mechanisms.worst_neighbours import worst_neighbours
 from privloss.numerics import check
 from privloss.numerics.bound import Bound, Bounds, exactly, largest
+from privloss.numerics.contour.found import DeltaRead
 from privloss.numerics.contour.many import Readable, Silent
-from privloss.numerics.contour.solve import DeltaRead, delta_bounds
+from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.floats import Real
 from privloss.numerics.work import DEFAULT_WORK, limited, spent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from privloss.losses.composed import ComposedLoss
+from privloss.numerics.contour.found import DeltaRead, Solved
 from privloss.numerics.contour.many import Mirrored
-from privloss.numerics.contour.solve import DeltaRead, Solved
 from privloss.numerics.floats import exp_up
 
 

@@ -15,15 +15,9 @@ from privloss.answers.mirror import mirrored_upper
 from privloss.answers.on_grid import GRID, delta_on_grid, enough, epsilon_on_grid
 from privloss.losses.composed import ComposedLoss
 from privloss.numerics.bound import Bound, exactly, intersection, largest
+from privloss.numerics.contour.found import DeltaRead, Solved
 from privloss.numerics.contour.reading import Reading, solved
-from privloss.numerics.contour.solve import (
-    DeltaRead,
-    Solved,
-    delta_bounds,
-    epsilon_bounds,
-    epsilon_near,
-    surely_at_most,
-)
+from privloss.numerics.contour.solve import delta_bounds, epsilon_bounds, epsilon_near, surely_at_most
 from privloss.numerics.contour.transform import TooExpensive
 from privloss.numerics.solve import decreasing_root
 from privloss.numerics.work import limited

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -58,6 +59,7 @@ class GroupedStore(Store):
         self._inner, self._closed, self._door = inner, False, threading.Lock()
         self._process = os.getpid()
         self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self.chained, self.sql_now = inner.chained, inner.sql_now
         self._writer = threading.Thread(target=self._work, name="privloss-ledger", daemon=True)
         self._writer.start()
 
@@ -127,3 +129,16 @@ class GroupedStore(Store):
             self._waiting.put(None)
         self._writer.join()
         self._inner.close()
+
+
+def _handed_on(name: str) -> Callable[..., Any]:
+    def method(self: GroupedStore, *values: Any, **named: Any) -> Any:
+        return getattr(self._inner, name)(*values, **named)
+
+    return functools.wraps(getattr(Store, name))(method)
+
+
+# whatever a store does in its own way, the one around it must do in that way, too (a test compares)
+_OWN_WAYS = ("flush", "hold", "misplaced", "none_late", "remember", "remembered", "repeated", "run_all", "soonest")
+for _name in (*_OWN_WAYS, "text", "write"):
+    setattr(GroupedStore, _name, _handed_on(_name))

@@ -27,13 +27,16 @@ class LostReply(LedgerError):
 
 class Outcome(NamedTuple):
     """What a command did: a refusal if there was one, where its key stands, what is left on its accounts; and whether
-    it took effect now, and had not before."""
+    it took effect now, and had not before (which is no difference: a request that is repeated has the same outcome)."""
 
     refused: Refused | None
     state: str | None
     charges: Charges
     remaining: Mapping[str, Mapping[str, Fraction]]
     made: bool = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcome) and self[:4] == other[:4]
 
     @classmethod
     def of(cls, command: Command, refused: Refused | None, state: State, now: float, made: bool = True) -> Outcome:

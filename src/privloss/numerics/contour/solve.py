@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from privloss.numerics.contour.apart import Far, Read, delta_apart, epsilon_apart
 from privloss.numerics.contour.by_classes import delta_by_classes, epsilon_by_classes
+from privloss.numerics.contour.found import DeltaRead, Solved
 from privloss.numerics.contour.line import Line
 from privloss.numerics.contour.nodes import draw, find_cut
-from privloss.numerics.contour.reading import SplitReading
 from privloss.numerics.contour.saddle import CLOSE, Saddle, find_saddle
 from privloss.numerics.contour.transform import RareLosses, TooExpensive, Transform, kappa_bound_epsilon, log_kappa
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
@@ -26,47 +26,6 @@ _APART = 1e-8  # relative distance from which on two values of delta tell its sl
 _POOR = 1e-3  # relative width from which a blur is asked for a second opinion
 _FAIR = 1e-8  # relative width from which a few outcomes are taken apart
 Moments = tuple[float, float, float]  # K, K', K'' at a point
-
-
-@dataclass(frozen=True)
-class Solved:
-    """An interval for eps, and the line or the lines it was read from (none if none was needed)."""
-
-    lower: float
-    upper: float
-    line: Line | None
-    classes: SplitReading | None = None
-    apart: bool = False  # outcome by outcome of some part
-
-    @property
-    def readable(self) -> Line | SplitReading | None:
-        """What may be read at other eps."""
-        return self.classes or readable_line(self.line)
-
-
-def readable_line(line: Line | None) -> Line | None:
-    """A line, if it may be read at other eps: not on a lattice, not blurred."""
-    return None if line is None or line.lattice is not None or line.mu > 0 else line
-
-
-@dataclass(frozen=True)
-class DeltaRead:
-    """log of lower and upper bounds on delta(eps), without any mass at infinity, and how they were read."""
-
-    logs: tuple[float, float]
-    line: Line | None = None
-    classes: SplitReading | None = None
-    apart: bool = False
-
-    @property
-    def readable(self) -> Line | SplitReading | None:
-        """What may be read at other eps."""
-        return self.classes or readable_line(self.line)
-
-    @property
-    def mu(self) -> float:
-        """The blur that was used."""
-        return 0.0 if self.line is None else self.line.mu
 
 
 def delta_bounds(transform: Transform, eps: float, tolerance: float, reach: float = 1.0) -> DeltaRead:
