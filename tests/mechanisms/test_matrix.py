@@ -254,6 +254,26 @@ def test_square_root_in_100_bins(bands: int | None, noise: float, plain: float, 
     assert lower <= found.lower < found.upper <= upper
 
 
+def _one_of_some(mu: float, some: int, eps: float, step: float = 2e-3, top: float = 400.0) -> float:
+    """delta of N(mu e_j, 1) for a random j of some coordinates against N(0, 1): the sum of log-normals on a grid."""
+    edges = (np.arange(int(top / step) + 1) - 0.5) * step
+    masses = np.diff(norm.cdf((np.log(np.maximum(edges, 1e-300)) + mu**2 / 2) / mu))
+    size = 1 << math.ceil(math.log2(some * len(masses)))
+    law = np.fft.irfft(np.fft.rfft(masses, size) ** some, size)
+    ratio = np.arange(size) * step / some
+    return float((np.maximum(ratio - math.exp(eps), 0) * law).sum())
+
+
+def test_the_division_into_five_by_convolution() -> None:
+    """Square-root coefficients in 16 bands, four participations, noise 4: orthogonal bins 20 apart, 1.5186 at 1e-5."""
+    coefficients = [math.comb(2 * j, j) / 4**j for j in range(16)]
+    mu = math.sqrt(4 * sum(c * c for c in coefficients)) / 4
+    found = exact_epsilon(ComposedLoss.of([_allocated(bins.Allocation(0.0, mu**2, 5))]), 1e-5, 1e-4)
+    assert _one_of_some(mu, 5, found.upper) <= 1e-5 * (1 + 1e-6)
+    assert _one_of_some(mu, 5, 1.518612) == pytest.approx(1e-5, rel=1e-6)
+    assert found.upper == pytest.approx(1.518612, rel=2e-4)
+
+
 def test_another_division_of_the_bins_is_narrower_at_one_delta() -> None:
     """16 bands: revealing j mod 20 gives 1.519 at delta 1e-5, j mod 10, which is chosen for 1e-6, 1.549; both hold."""
     run = SQRT(steps=400, bands=16, noise_multiplier=4.0, participation="balls-in-bins", separation=100)
