@@ -70,6 +70,11 @@ def test_a_short_look_near_the_target_says_nothing_wrong() -> None:
         assert (Target(epsilon=0.6, delta=truth.upper * share).glimpse(plan) or 0.0) <= 0
 
 
+def test_a_short_look_that_does_not_tell_says_so() -> None:
+    plan = pl.Gaussian(0.165).poisson(2e-4) * 67
+    assert Target(epsilon=2.47e-3, delta=0.0145).glimpse(plan) is None  # [.0130, .0162] by a short look
+
+
 def test_far_ends_of_a_search_are_not_sharpened(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first strides lead to noise of 0.165, where sharp answers take seconds."""
 
