@@ -27,6 +27,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, raised
 
 _FEW_APART = 16  # outcomes of tables that are taken apart from rare large losses
 _SOON, _FALLEN = 30.0, -40.0  # a line that falls so far so soon is short
+_DEPTHS = 6.0  # nats of delta that share their brackets
 _MANY_ROWS = 8  # different tables, from which on lattice points are fewer than the nodes of a line times the tables
 
 
@@ -121,6 +122,11 @@ class ComposedLoss(PrivacyLoss):
         return np.asarray(sum((p.log_mgf_lower(c) for p in self.parts), np.zeros_like(c)))
 
     def reversed(self) -> ComposedLoss:
+        return self._turned
+
+    @cached_property
+    def _turned(self) -> ComposedLoss:
+        """Kept: what it finds out about itself serves every later question."""
         return ComposedLoss(tuple(p.reversed() for p in self.parts))
 
     def blurred(self, mu: float) -> ComposedLoss:
@@ -288,7 +294,17 @@ class ComposedLoss(PrivacyLoss):
 
     def between(self, log_delta: float) -> tuple[ComposedLoss, ComposedLoss] | None:
         """Below and above, with finitely many losses in every part that has a density (`table/brackets.py`), as far out
-        as this delta asks for."""
+        as this delta asks for; questions about one size of delta share them."""
+        depth = math.floor(log_delta / _DEPTHS)
+        if depth not in self._brackets:
+            self._brackets[depth] = self._bracketed(_DEPTHS * depth)
+        return self._brackets[depth]
+
+    @cached_property
+    def _brackets(self) -> dict[int, tuple[ComposedLoss, ComposedLoss] | None]:
+        return {}
+
+    def _bracketed(self, log_delta: float) -> tuple[ComposedLoss, ComposedLoss] | None:
         found = [p.brackets(log_delta) for p in self.parts]
         if all(each is None for each in found):
             return None
