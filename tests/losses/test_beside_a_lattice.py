@@ -3,8 +3,12 @@ go on, it claims no decay there."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import privloss as pl
 from privloss.mechanisms.worst_neighbours import worst_neighbours
@@ -21,30 +25,40 @@ def test_more_steps_more_delta(uses: int, eps: float) -> None:
     assert both.relative_width < 1e-9
 
 
-def test_against_a_sum_over_the_outcomes() -> None:
-    """delta of both is the mean of delta of the one over the outcomes of the other, here at 5 uses."""
-    sigma, sensitivity, uses, eps = SIGMA, 2, 5, 20.0
+def _noise() -> tuple[pl.Plan, np.ndarray, np.ndarray]:
+    """Five uses of discrete noise: the plan, its losses and their masses."""
     k = np.arange(-18, 19)
-    once = np.exp(-0.5 * (k / sigma) ** 2)
-    once /= once.sum()
+    once = np.exp(-0.5 * (k / SIGMA) ** 2)
     masses = np.ones(1)
-    for _ in range(uses):
-        masses = np.convolve(masses, once)
-    losses = sensitivity * (2 * np.arange(-18 * uses, 18 * uses + 1) + sensitivity * uses) / (2 * sigma**2)
+    for _ in range(5):
+        masses = np.convolve(masses, once / once.sum())
+    losses = 2 * (2 * np.arange(-18 * 5, 18 * 5 + 1) + 2 * 5) / (2 * SIGMA**2)
+    return pl.DiscreteGaussian(SIGMA, 2) * 5, losses, masses
+
+
+def _boxes() -> tuple[pl.Plan, np.ndarray, np.ndarray]:
+    k = np.arange(401)
+    return pl.PureDP(1.0) * 400, 2.0 * k - 400, binom.pmf(k, 400, 1 / (1 + np.exp(-1)))
+
+
+@pytest.mark.parametrize(("made", "eps"), [(_noise, 20.0), (_boxes, 220.0)])
+def test_against_a_sum_over_the_outcomes(
+    made: Callable[[], tuple[pl.Plan, np.ndarray, np.ndarray]], eps: float
+) -> None:
+    """delta of both is the mean of delta of the one over the outcomes of the other."""
+    plan, losses, masses = made()
+    seen = (masses > 1e-13) & (losses > eps - 12)  # nothing to speak of is left out
+    away = eps - losses[seen]
     low = high = 0.0
-    for loss, mass in zip(losses, masses, strict=True):
-        if mass < 1e-16:
-            continue
-        found = SAMPLED.delta(abs(eps - loss)) if loss < eps else None
-        if found is not None:
+    for x, mass, found in zip(away.tolist(), masses[seen].tolist(), SAMPLED.delta(np.abs(away)), strict=True):
+        if x > 0:
             low, high = low + mass * found.lower, high + mass * found.upper
-        else:  # H_a(P, Q) = a H_(1/a)(Q, P) + 1 - a, and no more than the larger direction is known of it
-            grown = np.exp(eps - loss)
-            low += mass * (1 - grown)
-            high += mass * min(1 - grown + grown * SAMPLED.delta(loss - eps).upper, 1.0)
-    both = (pl.DiscreteGaussian(sigma, sensitivity) * uses + SAMPLED).delta(eps)
-    assert low <= both.upper
-    assert both.lower <= high + 1e-12
+        else:  # H_a(P, Q) = a H_(1/a)(Q, P) + 1 - a
+            grown = math.exp(x)
+            low, high = low + mass * (1 - grown), high + mass * (1 - grown + grown * found.upper)
+    both = (plan + SAMPLED).delta(eps)
+    assert low * (1 - 1e-9) <= both.upper
+    assert both.lower <= high * (1 + 1e-9) + 1e-12
 
 
 def test_only_the_line_that_ends_falls() -> None:
