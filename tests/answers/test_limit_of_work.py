@@ -20,6 +20,18 @@ def test_outcomes_on_a_grid(limit: float) -> None:
         assert any("the limit of work" in note for note in short.notes)
 
 
+@pytest.mark.parametrize("limit", [1.0, 1e6, 1e7])
+def test_the_last_resort_of_a_sampled_density(limit: float) -> None:
+    """Single points of a density's transform are always to be had: the bounds that are left read nothing else."""
+    plan = pl.Laplace(0.345).poisson(0.005) * 765
+    for short, full in (
+        (plan.delta(1.0, work=limit), plan.delta(1.0)),
+        (plan.epsilon(1e-6, work=limit), plan.epsilon(1e-6)),
+    ):
+        assert short.lower <= full.lower <= full.upper <= short.upper
+        assert any("the limit of work" in note for note in short.notes)
+
+
 def test_a_trade_off_curve_has_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """All its questions together; where it is reached, the curve says so, and is sound."""
     plan = pl.Gaussian(1.0).poisson(0.01) * 1000

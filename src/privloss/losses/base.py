@@ -130,7 +130,8 @@ class PrivacyLoss(ABC):
         """exp K on the line Re z = c: its values and a proven decay."""
 
     def lattice_vertical(self, c: float) -> Vertical:
-        """The same where this bundle is the whole plan and lives on its own lattice."""
+        """The same up to the end of the lattice's line, where this is the whole plan: beside others, whose lines go on,
+        it resonates beyond."""
         return self.vertical(c)
 
     @abstractmethod

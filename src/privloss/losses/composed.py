@@ -326,9 +326,10 @@ class ComposedLoss(PrivacyLoss):
         return max(p.log_test_lower(eps) for p in self.parts) if self.delta_inf == 0 else -math.inf
 
     def vertical(self, c: float) -> Vertical:
-        if len(self.parts) == 1 and self.parts[0].lattice is not None:
-            return self.parts[0].lattice_vertical(c)
         return _Vertical(tuple(p.vertical(c) for p in self.parts))
+
+    def lattice_vertical(self, c: float) -> Vertical:
+        return self.parts[0].lattice_vertical(c) if len(self.parts) == 1 else self.vertical(c)
 
     def moments(self, c: float) -> tuple[float, float, float]:
         if len(self.parts) == 1:

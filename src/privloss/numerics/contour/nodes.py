@@ -49,7 +49,7 @@ def _draw(transform: Transform, saddle: Saddle, eps: float, goal: float, may_blu
         cells = 2 * math.ceil(period / lattice.spacing / 2) + 1  # odd: no node at pi/h to be shared
         period, last = cells * lattice.spacing, (cells - 1) // 2
     step = 2 * math.pi / period
-    vertical = transform.vertical(c)
+    vertical = transform.vertical(c) if lattice is None else transform.lattice_vertical(c)
 
     def missing(wish: float) -> Callable[[float, float], float]:
         return lambda t, decay: decay + wish - share - math.log(math.pi * t)

@@ -168,6 +168,9 @@ class Transform(Protocol):
     def vertical(self, c: float) -> Vertical:
         """The line Re z = c."""
 
+    def lattice_vertical(self, c: float) -> Vertical:
+        """The same up to pi/spacing, where a line on a lattice ends: what it says of heights beyond need not hold."""
+
     def moments(self, c: float) -> tuple[float, float, float]:
         """K, K', K'' at the real point c to a few digits: for searching only, never for a bound."""
 
