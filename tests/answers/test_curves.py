@@ -194,13 +194,12 @@ def test_whichever_direction_is_worse(swapped: bool) -> None:
 
 
 @pytest.mark.parametrize(("p", "q", "count"), [
-    (*UNEVEN, 200), ([0.52, 0.31, 0.17], [0.43, 0.33, 0.24], 300), ([0.7, 0.2, 0.1], [0.6, 0.25, 0.15], 100),
-    ([0.9, 0.0731, 0.0269], [0.93, 0.05, 0.02], 500), ([0.5, 0.3001, 0.1999], [0.4, 0.35, 0.25], 7),
+    (*UNEVEN, 20), ([0.52, 0.31, 0.17], [0.43, 0.33, 0.24], 300), ([0.7, 0.2, 0.1], [0.6, 0.25, 0.15], 100), ([0.5, 0.3001, 0.1999], [0.4, 0.35, 0.25], 7),
 ])  # fmt: skip
 def test_the_order_in_which_neighbours_are_named_changes_nothing(p: list[float], q: list[float], count: int) -> None:
     """One of both orders has its worse direction second, little worse than the first: it must not be left out."""
     plan, swapped = pl.Custom(p, q) * count, pl.Custom(q, p) * count
-    for delta in (1e-2, 1e-6, 1e-10):
+    for delta in (1e-2, 1e-8):
         one, other = plan.epsilon(delta), swapped.epsilon(delta)
         assert max(one.lower, other.lower) <= min(one.upper, other.upper)
         eps = 0.7 * one.upper
