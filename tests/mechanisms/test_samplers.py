@@ -682,7 +682,7 @@ EXTREME = [
 def test_answers_or_refuses(step: Any, adjacency: str) -> None:
     """There is no third outcome."""
     try:
-        answers = [step.delta(eps, adjacency=adjacency) for eps in (0.0, 20.0)]
+        answers = [step.delta(eps, adjacency=adjacency, work=1e7) for eps in (0.0, 20.0)]
     except pl.Unsupported:
         return
     assert all(0 <= bound.lower <= bound.upper <= 1 for bound in answers)
@@ -701,7 +701,7 @@ def test_findings_of_a_review() -> None:
     assert noisy(1.0).truncated_poisson(1e-6, 2**32 + 4000, 2500).delta(0.0).upper >= 3.9738e-7
     # several hits, some of them likely
     for people, count, noise, eps, truth in ((5, 2, 1.5, 4.5, 0.76891), (3, 4, 1.0, 14.58, 0.43709)):
-        found = pl.group.plan(noisy(noise).poisson(0.9) * count, people=people).delta(eps)
+        found = pl.group.plan(noisy(noise).poisson(0.9) * count, people=people).delta(eps, work=1e7)
         assert found.lower <= truth * (1 + 1e-5)
         assert found.upper >= truth * (1 - 1e-5)
     # hits on both sides are twice as far apart
