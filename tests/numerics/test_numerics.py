@@ -10,10 +10,11 @@ import pytest
 
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.mixture.loss import GaussianMixtureLoss
+from privloss.numerics import stable
 from privloss.numerics.contour.solve import delta_bounds
 from privloss.numerics.normal import log_hockey_stick
 from privloss.numerics.solve import decreasing_root, last_at_least
-from privloss.numerics.stable import exp_minus_1_minus, log1p_polar, x_minus_log1p
+from privloss.numerics.stable import exp_minus_1_minus, log1p_polar, product, x_minus_log1p
 
 POINTS = [s * 10.0**k for s in (-1, 1) for k in np.linspace(-12, 0.3, 26)]
 
@@ -31,6 +32,24 @@ def test_stable_functions() -> None:
             re, im = log1p_polar(np.array(x / 4), np.array(x / 5))
             w = mp.log(1 + mp.mpc(x / 4, x / 5))
             assert abs(mp.mpc(float(re), float(im)) / w - 1) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((3, 5), (5, 7)), ((90, 70), (70, 41)), ((2, 4000), (4000, 3)), ((1, 900), (900, 300)), ((4, 33, 50), (50, 60))],
+)
+def test_products_in_parts(first: tuple[int, ...], second: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every entry, however many parts and tiles there are; and no part is large enough for threads."""
+    rng = np.random.default_rng(2)
+    a, b = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in (first, second))
+    whole, real = np.einsum("...ij,jk->...ik", a, b), np.matmul
+
+    def counted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        assert x.shape[-2] * x.shape[-1] * y.shape[-1] <= stable._UNTHREADED
+        return np.asarray(real(x, y))
+
+    monkeypatch.setattr(np, "matmul", counted)
+    assert np.allclose(product(a, b), whole, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 8.0])
