@@ -219,8 +219,8 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
 
 
 def test_every_parameter_changed(honest: dict[str, Any]) -> None:
-    """A false claim is refused whatever the parameters; for a true one most of them matter. (Not in the classes 2 and 4,
-    made of the same parts as their neighbours.)"""
+    """A false claim is refused whatever the parameters; for a true one most of them matter. (Without the classes 2 and
+    4, which are made of the same parts as their neighbours.)"""
     ends = honest["claim"]["epsilon"]
     false = {"lower": "0", "upper": repr(float(ends["lower"]) * (1 - 1e-6))}
     paths = [p for p in _leaves(honest["parameters"]) if not isinstance(_at(honest["parameters"], p), str)]

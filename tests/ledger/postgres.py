@@ -29,9 +29,9 @@ def binaries() -> Path:
 
 
 class Server:
-    """One cluster in a temporary directory, run by a user that is not root (PostgreSQL refuses root). Commits are written
-    before they are answered, and outlive a server that is killed; only a durable one waits until they are on the disk,
-    which matters when the machine itself goes down: to no test, but to who measures."""
+    """One cluster in a temporary directory, run by a user that is not root (PostgreSQL refuses root). Commits are
+    written before they are answered, and outlive a server that is killed; only a durable one waits until they are on
+    the disk, which matters when the machine itself goes down: to no test, but to who measures."""
 
     def __init__(self, *, durable: bool = False) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="privloss-pg-"))
