@@ -12,6 +12,7 @@ from privloss.losses.composed import ComposedLoss
 from privloss.losses.mixture.loss import GaussianMixtureLoss
 from privloss.numerics import stable
 from privloss.numerics.contour.solve import delta_bounds
+from privloss.numerics.contour.sparse import least
 from privloss.numerics.normal import log_hockey_stick
 from privloss.numerics.solve import decreasing_root, last_at_least
 from privloss.numerics.stable import exp_minus_1_minus, log1p_polar, product, x_minus_log1p
@@ -135,3 +136,14 @@ def test_solvers() -> None:
     assert last_at_least(lambda x: -x, -0.1, 1.0) <= 0.1
     assert last_at_least(lambda x: -x if x > 0.05 else -math.inf, -0.1, 1.0) == pytest.approx(0.1)
     assert last_at_least(lambda x: -math.inf, -0.1, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-30, 1e-9, 0.3, 1e9])
+def test_the_least_shares_within_a_budget(budget: float) -> None:
+    """As many as stay within it, and no other that is smaller than one of them."""
+    share = 10.0 ** np.random.default_rng(4).uniform(-40, 1, 5000)
+    found = least(share, budget)
+    left = np.sort(share[~found])
+    assert share[found].sum() <= budget * (1 + 1e-12)
+    assert len(left) == 0 or share[found].max(initial=0.0) <= left[0]
+    assert len(left) == 0 or share[found].sum() + left[0] > budget * (1 - 1e-12)
