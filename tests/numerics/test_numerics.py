@@ -147,3 +147,9 @@ def test_the_least_shares_within_a_budget(budget: float) -> None:
     assert share[found].sum() <= budget * (1 + 1e-12)
     assert len(left) == 0 or share[found].max(initial=0.0) <= left[0]
     assert len(left) == 0 or share[found].sum() + left[0] > budget * (1 - 1e-12)
+
+
+def test_least_shares_count_from_the_first() -> None:
+    """900 that are surely among them take nine hundredths of the budget, so that 91 of a hundredth are left for."""
+    share = np.array([1e-4] * 900 + [1e-2] * 100)
+    assert least(share, 1.0 + 1e-9).sum() == 991
