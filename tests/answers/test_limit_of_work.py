@@ -20,6 +20,15 @@ def test_outcomes_on_a_grid(limit: float) -> None:
         assert any("the limit of work" in note for note in short.notes)
 
 
+@pytest.mark.parametrize("scale", [0.5, 1.0])
+def test_the_last_resort_needs_none(scale: float) -> None:
+    """It ended in an internal error: moments of a density whose nodes are refined were charged."""
+    plan = pl.Laplace(scale).poisson(0.05) * 400
+    for limit in (1.0, 1e5, 2e7):
+        assert 0 <= plan.delta(50.0, work=limit).upper <= 1
+        assert plan.epsilon(1e-6, work=limit).upper <= 400 / scale
+
+
 def test_a_trade_off_curve_has_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """All its questions together; where it is reached, the curve says so, and is sound."""
     plan = pl.Gaussian(1.0).poisson(0.01) * 1000

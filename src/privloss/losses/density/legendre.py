@@ -78,7 +78,8 @@ class FineRule:
             left = error(half, len(x) // NODES, self.bound)(c, t) + rounding
         value, doubt = value.copy(), np.where(np.isnan(doubt), np.inf, doubt)
         better = np.flatnonzero(left < 0.1 * doubt)[: _MOST_FINE // len(x)]
-        charge(1.0 * len(x) * len(better))
+        if len(t) > 1:  # single points, for moments, are always to be had
+            charge(1.0 * len(x) * len(better))
         for start in range(0, len(better), 256):
             at = better[start : start + 256]
             value[at] = np.exp(1j * self.sign * t[at, None] * v) @ masses

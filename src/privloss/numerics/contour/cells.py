@@ -153,7 +153,7 @@ class _Drawing:
             if matter.sum() * row > self.most_cells:
                 return None
             index, share, density = (found.ravel() for found in self._rows(index[matter], size, row))
-        keep = ~least(share, 0.5 * budget)
+        keep = ~least(np.asarray(share, dtype=float), 0.5 * budget)
         keep[index == 0] = True
         lost, lost_density = lost + float(share[~keep].sum()), lost_density + float(density[~keep].sum())
         return np.sort(index[keep]), lost, lost_density
