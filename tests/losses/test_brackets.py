@@ -172,5 +172,5 @@ def test_ordinary_settings_that_were_wide(
     plan = step * count  # type: ignore[operator]
     found = plan.epsilon(delta, adjacency=adjacency)
     assert found.relative_width < width
-    assert plan.delta(found.upper, adjacency=adjacency, work=1e8).lower <= delta
-    assert plan.delta(found.lower, adjacency=adjacency, work=1e8).upper >= delta
+    assert plan.delta(found.upper, adjacency=adjacency).lower <= delta
+    assert plan.delta(found.lower, adjacency=adjacency).upper >= delta
