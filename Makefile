@@ -25,8 +25,10 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# whatever the environment says, bytecode is kept: hundreds of tests start a process, which else compiles all it imports;
+# neighbours in a file run in one process, so that what a module or the library has computed for them is computed once
 tests: $(STAMP) browser
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # the pages are tested in Chromium: Debian's, where this may install it; elsewhere: playwright install chromium
 browser:

@@ -286,7 +286,7 @@ def main() -> None:
         inside(*given.inside)
         return
     with tempfile.TemporaryDirectory(prefix="privloss-bench-", dir=given.directory) as name:
-        server = Server()
+        server = Server(durable=True)
         try:
             if given.seconds:
                 show_throughput(throughput(Path(name), server, given.seconds))

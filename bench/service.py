@@ -155,7 +155,7 @@ def main() -> None:
             compared(home, "SQLite", places, 1, clients, given.seconds)
         beside_a_hostile_plan(home, given.seconds)
         if given.store != "sqlite":
-            server = Server()
+            server = Server(durable=True)
             try:
                 for clients in given.clients:
                     urls = server.fresh(f"here{clients}"), server.fresh(f"far{clients}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import math
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +15,7 @@ import pytest
 
 import privloss as pl
 from privloss.mechanisms.plan_file import schema
+from tests.cli.inside import run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -39,8 +39,8 @@ def test_commands(commands: list[str], tmp_path: Path) -> None:
     """The commands of one block, in order, in one directory."""
     for command in commands:
         words = [word.replace("examples/", f"{ROOT}/examples/") for word in shlex.split(command, comments=True)[1:]]
-        run = [sys.executable, "-m", "privloss", *words]
-        done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
+        with contextlib.chdir(tmp_path):
+            done = run(*words)
         assert done.returncode == 0, done.stderr
         assert done.stdout
 

@@ -137,7 +137,7 @@ def test_rough_roots_ask_less_and_lie_on_the_safe_sides() -> None:
 
 def test_delta_far_out_is_never_without_a_bound() -> None:
     for sigma in (8.0, 12.0, 18.0):
-        found = (pl.Gaussian(sigma).poisson(2.7e-4) * 14).delta(0.0039)
+        found = (pl.Gaussian(sigma).poisson(2.7e-4) * 14).delta(0.0039, work=1e7)
         assert found.upper < 1e-40
         assert found.lower <= found.upper
 

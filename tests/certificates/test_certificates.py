@@ -113,9 +113,9 @@ EVERY = {
     "fixed size box": _plan(pl.PureDP(0.5).fixed_size(1000, 50), 300, "replace-one"),
     "truncated poisson": _plan(G.truncated_poisson(0.05, 1000, 80), 300),
     "truncated poisson, zero-out": _plan(G.truncated_poisson(0.05, 1000, 80), 300, "zero-out"),
-    "shuffle": _plan(G.shuffled(20), 5, "zero-out"),
+    "shuffle": _plan(G.shuffled(20), 1, "zero-out"),
     "shuffled laplace": _plan(pl.Laplace(2.0).shuffled(20), 5, "replace-one"),
-    "allocation": _plan(G.allocated(20), 5),
+    "allocation": _plan(G.allocated(20), 1),
     "poisson, replace": _plan(G.poisson(0.1), 300, "replace-one"),
     "gaussian, replace": _plan(pl.Gaussian(sigma=2.0, sensitivity=0.5), 10, "replace-one"),
     "mixed": G.poisson(0.05) * 300

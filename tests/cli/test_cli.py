@@ -1,4 +1,4 @@
-"""The command line as a user meets it: a real process."""
+"""The command line as a user meets it; where the process itself matters, in one of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 import privloss as pl
 from privloss import Ledger, Plan, __version__
+from tests.cli.inside import run
 
 SGD = ["--noise-multiplier", "1.1", "--sample-rate", "0.01", "--steps", "10000"]
 RELEASE = {
@@ -24,7 +25,7 @@ RELEASE = {
 }  # fmt: skip
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "privloss", *arguments], capture_output=True, text=True)
 
 
@@ -75,6 +76,13 @@ def test_the_help_begins_with_what_most_people_want() -> None:
     assert (done.returncode, "a command is missing" in done.stderr) == (2, True)
     places = [done.stdout.index(f" {name} ") for name in ("epsilon", "delta", "calibrate", "explain", "compare")]
     assert places == sorted(places)
+
+
+def test_a_process_answers_and_refuses_alike() -> None:
+    """What the other tests ask in this process."""
+    for asked in (["epsilon", *SGD, "--delta", "1e-6", "--json"], ["epsilon", *SGD, "--delta", "2"], []):
+        there, here = process(*asked), run(*asked)
+        assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
 def test_for_people(release: str) -> None:
@@ -196,7 +204,7 @@ def loaded(*arguments: str) -> str:
 
 
 def test_version_and_lazy_imports() -> None:
-    assert run("--version").stdout.strip() == f"privloss {__version__}"
+    assert process("--version").stdout.strip() == f"privloss {__version__}"
     assert loaded("--version") == "loaded [] code 0"
     assert loaded("--help") == "loaded [] code 0"
     assert loaded("epsilon", *SGD, "--delta", "1e-6") == "loaded ['numpy', 'scipy'] code 0"  # the probe can see

@@ -115,9 +115,12 @@ class _Everywhere(privacy_accountant_test.PrivacyAccountantTest):  # type: ignor
         return [PrivlossAccountant(relation) for relation in RELATION]
 
 
-def _run(case: Any) -> tuple[int, dict[str, str]]:
-    """How many there are, and those that do not pass with what they print."""
-    suite, result = unittest.TestLoader().loadTestsFromTestCase(case), unittest.TestResult()
+def _run(case: Any, but: str = "nothing") -> tuple[int, dict[str, str]]:
+    """How many there are, and those that do not pass with what they print; without those whose name begins so."""
+    suite, result = unittest.TestSuite(), unittest.TestResult()
+    for test in unittest.TestLoader().loadTestsFromTestCase(case):
+        if not str(test._testMethodName).startswith(but):  # type: ignore[union-attr]
+            suite.addTest(test)
     suite.run(result)
     return result.testsRun, {str(test._testMethodName): text for test, text in result.failures + result.errors}
 
@@ -152,9 +155,12 @@ RENYI = {  # of the Renyi accountant's tests that differ, those not about its ta
 
 
 def test_the_renyi_accountants_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many of its tests call functions that no accountant is asked for; they pass whatever accountant is there."""
+    """Many of its tests call functions that no accountant is asked for; they pass whatever accountant is there. Three
+    look up a table, after seconds in which the best of many runs with next to no noise is made (an event that
+    tests/mechanisms/test_selection.py asks about)."""
     monkeypatch.setattr(rdp_privacy_accountant, "RdpAccountant", _WithOrders)
-    ran, failed = _run(rdp_privacy_accountant_test.RdpPrivacyAccountantTest)
+    nearly_no_noise = "test_repeat_and_select_gaussian_poisson_small"
+    ran, failed = _run(rdp_privacy_accountant_test.RdpPrivacyAccountantTest, nearly_no_noise)
     table = {name for name, text in failed.items() if "has no attribute '_rdp'" in text or "'_orders'" in text}
     assert failed.keys() - table == RENYI.keys()
-    assert (ran, len(table)) == (142, 56)
+    assert (ran, len(table)) == (139, 53)

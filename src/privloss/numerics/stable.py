@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -17,8 +18,9 @@ from privloss.numerics.floats import Complex, Real
 # Below this size the Taylor series of e^u - 1 - u, cut after u^13, is exact to a rounding (2 * 0.25^12/14! < 2e-18);
 # above it the direct form loses at most a factor 40 to cancellation.
 _SERIES_RADIUS = 0.25
-_SERIES_TERMS = 13
+_SERIES = [1 / math.factorial(k) for k in range(13, 1, -1)]
 _UNTHREADED = 40_000  # multiplications
+_TILE = 32  # rows and columns
 
 
 def exp_minus_1_minus(u: Real | Complex | float) -> Real | Complex:
@@ -29,16 +31,20 @@ def exp_minus_1_minus(u: Real | Complex | float) -> Real | Complex:
         return _exp_series(u)
     with np.errstate(over="ignore", invalid="ignore"):
         direct = np.exp(u) - 1.0 - u
-    if not np.any(small):
-        return direct
-    return np.where(small, _exp_series(np.where(small, u, 0.0)), direct)
+    if np.any(small):
+        direct[small] = _exp_series(u[small])
+    return direct
 
 
 def _exp_series(u: Real | Complex) -> Real | Complex:
-    total = np.ones_like(u)
-    for k in range(_SERIES_TERMS, 2, -1):
-        total = 1.0 + u * total / k
-    return 0.5 * u * u * total
+    """By Horner's rule in one array: u^2 times a sum that is nearly 1/2, so that all roundings are small."""
+    total = np.full(u.shape, _SERIES[0], dtype=np.result_type(u, float))
+    for coefficient in _SERIES[1:]:
+        total *= u
+        total += coefficient
+    total *= u
+    total *= u
+    return total[()]
 
 
 def x_minus_log1p(x: Real | Complex | float) -> Real | Complex:
@@ -104,16 +110,31 @@ def log_sum_exp(values: Real) -> Real:
 
 def product(first: Complex, second: Complex) -> Complex:
     """The matrix product over the last two axes, in parts so small that no linear algebra library starts threads for
-    them: waiting for threads costs more than the product.
+    them: waiting for threads costs more than the product. Tables with many rows and columns are tiled, so that a part
+    is never a few columns against a few rows: adding those up costs more than multiplying them.
 
     >>> product(np.ones((2, 3)) + 0j, np.ones((3, 2)) + 0j)
     array([[3.+0.j, 3.+0.j],
            [3.+0.j, 3.+0.j]])
     """
+    inner, rows, columns = first.shape[-1], first.shape[-2], second.shape[-1]
+    if rows * columns * inner <= _UNTHREADED:
+        return np.asarray(np.matmul(first, second))
+    if rows * columns <= _TILE * _TILE:
+        return _in_parts(first, second)
+    high, wide = min(rows, max(_TILE, _TILE * _TILE // columns)), min(columns, max(_TILE, _TILE * _TILE // rows))
+    total = np.empty((*np.broadcast_shapes(first.shape[:-2], second.shape[:-2]), rows, columns), dtype=complex)
+    for top, left in itertools.product(range(0, rows, high), range(0, columns, wide)):
+        total[..., top : top + high, left : left + wide] = _in_parts(
+            first[..., top : top + high, :], second[..., left : left + wide]
+        )
+    return total
+
+
+def _in_parts(first: Complex, second: Complex) -> Complex:
+    """One tile: the sum over the inner axis, part by part."""
     inner = first.shape[-1]
     most = max(1, _UNTHREADED // (first.shape[-2] * second.shape[-1]))
-    if inner <= most:
-        return np.asarray(np.matmul(first, second))
     total = np.matmul(first[..., :most], second[..., :most, :])
     for start in range(most, inner, most):
         total += np.matmul(first[..., start : start + most], second[..., start : start + most, :])

@@ -16,6 +16,7 @@ from privloss.losses.table.brackets import MOST_ROWS, Brackets, bracketed
 from privloss.losses.table.lattice import Steps, common_lattice
 from privloss.losses.table.rare import RareTables
 from privloss.losses.table.table import Density, Table
+from privloss.losses.table.turned import turned
 from privloss.numerics.contour.reading import Reading
 from privloss.numerics.contour.sparse import fall_below
 from privloss.numerics.contour.transform import Lattice, LineValues, RareLosses, TooExpensive
@@ -321,11 +322,11 @@ class _Vertical:
             if row.density is not None:
                 squares[at] = self._smooth_squares(row, row.density, weights, t[at])
             else:
-                squares[at] = np.abs(np.exp(1j * t[at, None] * row.values) @ weights) ** 2
+                squares[at] = turned(row.values, weights, t[at]) ** 2
         if row.density is None:
             top = float(np.abs(row.values).max())
             slack, wobble = float(np.max(row.slack)), float(np.max(row.wobble))
-            squares += UNIT * (64 + 4 * slack + 2 * len(weights) + 4 * ((wobble + 2) * top + row.absolute) * t)
+            squares += UNIT * (64 + 4 * slack + 2 * len(weights) + 4 * ((wobble + 8) * top + row.absolute) * t)
             if row.missing is not None:
                 with np.errstate(divide="ignore"):
                     lost = np.log(row.missing[0](self.c, t)) - self._log_size(row)
@@ -342,11 +343,10 @@ class _Vertical:
             total = float(np.logaddexp.reduce(np.log(np.maximum(row.masses, 1e-320)) + self.c * row.values))
         rough = off < _ROUGH
         near = t[rough]
-        angle = np.multiply.outer(near, row.values)
-        turned = np.hypot(np.cos(angle) @ weights, np.sin(angle) @ weights) * math.exp(min(total - size, 700.0))
+        found = turned(row.values, weights, near) * math.exp(min(total - size, 700.0))
         units = 64 + 4 * float(np.max(row.slack)) + 2 * len(weights)
-        wrong = units + 4 * ((float(np.max(row.wobble)) + 2) * top + row.absolute) * near + 8 * self.c * top
-        squares[rough] = np.minimum(turned + off[rough] + UNIT * wrong * (1 + turned), 1.0) ** 2
+        wrong = units + 4 * ((float(np.max(row.wobble)) + 8) * top + row.absolute) * near + 8 * self.c * top
+        squares[rough] = np.minimum(found + off[rough] + UNIT * wrong * (1 + found), 1.0) ** 2
         if not np.all(rough):
             atoms, variation = row.fade(self.c) or (math.inf, 0.0)
             faded = (atoms + variation / np.maximum(t, 1e-9) + self._beyond(row)) * math.exp(min(-size, 700.0))

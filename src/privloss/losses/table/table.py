@@ -230,15 +230,15 @@ class Table:
 
     def _near_quietly(self, c: float, t: Real, quadrature: Real) -> tuple[Real, Real, Real]:
         z = (c + 1j * t)[:, None]
-        u = z * self.values
-        terms = np.where(self.masses > 0, self.masses * exp_minus_1_minus(u), 0.0)
+        terms = np.where(self.masses > 0, self.masses * exp_minus_1_minus(z * self.values), 0.0)
         mean, mean_error = self.mean
-        size = np.abs(u)
+        height, values = np.abs(z), np.abs(self.values)
+        size = height * values
         # |d (e^u - 1 - u)| <= |e^u - 1| |du|; weights carry `slack`, the sum one rounding per term
-        grown = np.maximum(np.exp(u.real), 1.0)
-        moved = np.minimum(size, 2.0) * grown * (size * (self.wobble + 4) + np.abs(z) * self.absolute)
+        grown = np.maximum(np.exp(c * self.values), 1.0)
+        moved = np.minimum(size, 2.0) * height * (grown * (values * (self.wobble + 4) + self.absolute))
         own = (np.abs(terms) * (self.slack + 32 + len(self.values)) + self.masses * moved).sum(axis=1)
-        error = UNIT * own + np.abs(z[:, 0]) * (mean_error + 4 * UNIT * abs(mean)) + quadrature
+        error = UNIT * own + height[:, 0] * (mean_error + 4 * UNIT * abs(mean)) + quadrature
         return self._finish(c, t, terms.sum(axis=1) + z[:, 0] * mean, error)
 
     def _without_nodes(self, c: float, t: Real, smooth: Complex, doubt: Real) -> tuple[Real, Real, Real]:
@@ -268,9 +268,9 @@ class Table:
         top = float(logs.max())
         weights = np.exp(logs - top)
         total = (weights * np.exp(1j * t[:, None] * self.values)).sum(axis=1)
-        size = np.abs(z) * np.abs(self.values)
-        wrong = (self.wobble + 4) * size + self.absolute * np.abs(z)
-        error = UNIT * (weights * (self.slack + 32 + len(self.values) + wrong)).sum(axis=1)
+        flat = float((weights * (self.slack + 32 + len(self.values))).sum())
+        slope = float((weights * ((self.wobble + 4) * np.abs(self.values) + self.absolute)).sum())
+        error = UNIT * (flat + slope * np.abs(z[:, 0]))
         for extra in (self.missing, None if self.density is None else self.density.error):
             if extra is not None:
                 with np.errstate(over="ignore"):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privloss.numerics.contour.line import Line
+from privloss.numerics.contour.sparse import least
 from privloss.numerics.contour.transform import AtomSide, LineValues, TooExpensive
 from privloss.numerics.floats import UNIT, Complex, Real, padded_down, padded_up, raised
 
@@ -152,9 +153,7 @@ class _Drawing:
             if matter.sum() * row > self.most_cells:
                 return None
             index, share, density = (found.ravel() for found in self._rows(index[matter], size, row))
-        order = np.argsort(share)
-        keep = np.ones(len(index), dtype=bool)
-        keep[order[np.cumsum(share[order]) <= 0.5 * budget]] = False
+        keep = ~least(np.asarray(share, dtype=float), 0.5 * budget)
         keep[index == 0] = True
         lost, lost_density = lost + float(share[~keep].sum()), lost_density + float(density[~keep].sum())
         return np.sort(index[keep]), lost, lost_density

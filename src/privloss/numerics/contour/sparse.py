@@ -42,6 +42,19 @@ def fall_below(squares: Real, variance: Real, width: float) -> Real:
     return np.asarray(-0.5 * np.log(np.minimum(most * _UP + 1e-300, 1.0)))
 
 
+def least(share: Real, budget: float) -> np.typing.NDArray[np.bool_]:
+    """Which shares are the smallest, as many as together stay within the budget (up to the rounding of their sum).
+
+    >>> least(np.array([0.3, 1e-9, 0.5, 0.1]), 0.5)
+    array([ True,  True, False,  True])
+    """
+    found = np.asarray(share <= 0.1 * budget / len(share))  # together a tenth at most; only the others are sorted
+    rest = np.flatnonzero(~found & (share <= budget))
+    rest = rest[np.argsort(share[rest])]
+    found[rest[float(share[found].sum()) + np.cumsum(share[rest]) <= budget]] = True
+    return found
+
+
 def worthwhile(
     vertical: Vertical, c: float, step: float, last: int, variance: float, budget: float, mu: float = 0.0
 ) -> Nodes:
@@ -61,9 +74,7 @@ def worthwhile(
     fall = np.concatenate(parts) + 0.5 * (mu * left) ** 2
     density = np.exp(-np.minimum(fall, 700.0)) * (per_cell * step / math.pi)
     share = density / np.maximum(left**2, c * (c + 1))
-    order = np.argsort(share)
-    keep = np.ones(cells, dtype=bool)
-    keep[order[np.cumsum(share[order]) <= budget]] = False
+    keep = ~least(share, budget)
     keep[0] = True
     kept = np.flatnonzero(keep)
     if len(kept) * per_cell > _MAX_NODES:
