@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,6 +14,8 @@ from starlette.responses import Response
 
 from privloss.service import alarms, cycle, health
 from privloss.service.alarms import Alarms
+from privloss.service.serve import config
+from privloss.service.settings import Settings
 from tests.service.inside import Service
 from tests.service.wire import PATIENCE, Wire, request, rest
 
@@ -100,6 +105,13 @@ def test_a_connection_that_says_nothing_more_is_closed(wired: Callable[..., Wire
     with wired(keep_alive_seconds=0.1).connect() as kept:
         kept.sendall(OPEN)
         assert rest(kept).count(b"HTTP/1.1 200") == 1  # ends when the server closes
+
+
+def test_the_event_loop_does_not_depend_on_what_else_is_installed(
+    sqlite: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", ModuleType("uvloop"))  # the server would take it
+    assert config(Settings(port=0), sqlite.app).get_loop_factory() is asyncio.SelectorEventLoop
 
 
 def test_no_header_ends_its_line(wired: Callable[..., Wire], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,7 +222,7 @@ def test_a_body_is_remembered_for_its_own_route_only(sqlite: Service) -> None:
     sqlite.alice.reserve("k")
     for _ in range(2):
         assert sqlite.alice.post("/v1/reservations/k/start", {"reason": "x"}).status_code == 400
-        assert sqlite.alice.post("/v1/reservations/k/commit", {"reason": "x"}).json()["reason"] == "not-started"
+        assert sqlite.alice.post("/v1/reservations/k/commit", {"reason": "x"}).json()["reason"] == "wrong-state"
         assert sqlite.alice.put("/v1/reservations/l", {"reason": "x"}).status_code == 400
 
 
