@@ -82,7 +82,7 @@ def test_8_a_body_without_a_length_is_counted_as_it_comes(sqlite: Service) -> No
 
     async def endless() -> AsyncIterator[bytes]:
         nonlocal taken
-        while True:
+        while taken < 4 * MEGA // 65536:  # as far as this test is concerned
             taken += 1
             yield b" " * 65536
 
