@@ -153,3 +153,17 @@ def test_answers_on_a_connection_that_stays_and_on_one_that_ends(wired: Callable
 
     assert lines(first) == lines(second) == lines(last) - {b"connection: close"}
     assert b"\r\nconnection: close\r\n" in last
+
+
+def test_an_answer_without_a_body_is_sent_too(wired: Callable[..., Wire]) -> None:
+    """Its head does not wait for one."""
+    wire = wired()
+    for path, status in (("/health/live", b"200"), ("/v1/datasets", b"405"), ("/ui/login", b"200"), ("/no", b"404")):
+        with wire.connect() as kept:
+            kept.sendall(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            found = b""
+            while b"\r\n\r\n" not in found:
+                found += kept.recv(65536)
+            assert found.startswith(b"HTTP/1.1 " + status), found
+            kept.sendall(request(wire.service))
+            assert rest(kept).startswith(b"HTTP/1.1 200")

@@ -42,8 +42,9 @@ class _Joined:
 class Cycle(RequestResponseCycle):
     """The server's, but for how an ordinary answer begins: one whose length is known, on a connection that stays."""
 
-    def __init__(self, *, transport: asyncio.Transport, **options: Any) -> None:
-        super().__init__(transport=cast(asyncio.Transport, _Joined(transport)), **options)
+    def __init__(self, *, scope: Any, transport: asyncio.Transport, **options: Any) -> None:
+        joined = transport if scope["method"] == "HEAD" else _Joined(transport)  # there no body is written
+        super().__init__(scope=scope, transport=cast(asyncio.Transport, joined), **options)
 
     async def send(self, message: Any) -> None:
         if self.response_started or self.disconnected or self.flow.write_paused:
