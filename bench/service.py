@@ -1,5 +1,5 @@
 """How fast the service is beside the ledger it keeps: ``python -m bench.service [--seconds S] [--clients N]
-[--directory D] [--store sqlite|postgresql|both] [--threads N]``.
+[--directory D] [--store sqlite|postgresql|both]``.
 
 One durable typed-cost reserve for each request. Both sides take turns in short slices of the same run, because neither
 disk nor processor is steady; ratios are medians over neighbouring slices. In process: threads that share a ledger with

@@ -143,8 +143,10 @@ def test_the_examples_with_curl(served: Real, tmp_path: Path) -> None:
 
 
 def test_the_example_in_python(served: Real, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on where the examples with curl have stopped."""
     served.ledger.add_dataset("census", adjacency="add-remove")
-    served.ledger.set_budget("census", currency="zcdp", cap="1", delta="1e-6")
+    served.ledger.set_budget("census", currency="pure", cap="1")
+    served.ledger.reserve("census", cost="1/11", key="alice/mean-age", analyst="alice")
     monkeypatch.setenv("PRIVLOSS_TOKEN", served.analyst())
     (code,) = [text for language, text in BLOCKS if language == "python"]
     space: dict[str, Any] = {}

@@ -7,15 +7,19 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from httpx import Response
 
+from privloss.ledger.answers import Reservation
 from privloss.ledger.commands import Command
+from privloss.ledger.stores.base import Outcome
 from privloss.ledger.stores.grouped import Found, GroupedStore
 from privloss.ledger.stores.sqlite import SqliteStore
 from privloss.service import shown, together
+from privloss.service.access import Caller
 from privloss.service.exchange import Exchange
 from privloss.service.routes import Router
 from privloss.service.tokens import Tokens
@@ -51,7 +55,7 @@ def _plain(service: Service, client: Client, path: str, body: Any, method: str =
     gathered = together.Together(service.services)
     if not gathered.takes(exchange):
         return False
-    return bool(together._Batch(service.services, [(exchange, None)]).commands())  # type: ignore[list-item]
+    return bool(together._Batch(service.services, (exchange, None)).commands())  # type: ignore[arg-type]
 
 
 def test_what_is_plain(sqlite: Service) -> None:
@@ -194,12 +198,44 @@ def test_one_commit_for_those_that_wait(sqlite: Service) -> None:
         asked = [pool.submit(sqlite.alice.reserve, "k0", "1/11")]
         assert held.wait()
         asked += [pool.submit(sqlite.alice.reserve, f"k{n}", "1/11") for n in range(1, 8)]
-        while store._waiting.empty():
+        gathered: together.Together = sqlite.app.api._together  # type: ignore[attr-defined]
+        while len(gathered._open) < 7:  # what has been handed over takes more, until the writer has time for it
             goes_on.wait(0.01)
         goes_on.set()
         answers: list[Response] = [each.result() for each in asked]
     assert [each.status_code for each in answers] == [201] * 8
-    assert sum(groups) == 8
+    assert groups == [1, 7]
+
+
+def test_who_comes_too_late_is_in_the_next(sqlite: Service) -> None:
+    batch = together._Batch(sqlite.services, (None, None))  # type: ignore[arg-type]
+    assert batch.joined((None, None))  # type: ignore[arg-type]
+    assert len(batch.close()) == 2
+    assert not batch.joined((None, None))  # type: ignore[arg-type]
+    assert len(batch) == 2
+    full = together._Batch(sqlite.services, *[(None, None)] * together._MOST)  # type: ignore[list-item]
+    assert not full.joined((None, None))  # type: ignore[arg-type]
+
+
+def test_a_body_is_remembered_for_its_own_route_only(sqlite: Service) -> None:
+    """The same bytes are something else elsewhere; and what is refused is refused again."""
+    sqlite.alice.reserve("k")
+    for _ in range(2):
+        assert sqlite.alice.post("/v1/reservations/k/start", {"reason": "x"}).status_code == 400
+        assert sqlite.alice.post("/v1/reservations/k/commit", {"reason": "x"}).json()["reason"] == "wrong-state"
+        assert sqlite.alice.put("/v1/reservations/l", {"reason": "x"}).status_code == 400
+
+
+def test_what_was_charged_is_told_to_each_as_far_as_it_may_see() -> None:
+    """Also where it is the very same object."""
+    charges = {"census": {"epsilon": Fraction(1, 11)}, "taxes": {"rho": Fraction(1, 3)}}
+    held = Reservation.of("alice/k", Outcome(None, "RESERVED", charges, {}))
+    all_of_it, narrow = Caller("analyst", "alice", None, "a"), Caller("analyst", "alice", frozenset({"census"}), "b")
+    for _ in range(2):
+        for caller in (all_of_it, narrow):
+            text = shown.reservation_text(held, caller)
+            assert json.loads(text) == shown.reservation(held, caller)
+            assert ("taxes" in text) == (caller is all_of_it)
 
 
 class _Bad(Command):

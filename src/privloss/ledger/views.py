@@ -20,7 +20,7 @@ _MOST_LOOKED_AT = 5000
 
 
 def signed(amount: Fraction) -> str:
-    return show(amount) if amount >= 0 else f"-{show(-amount)}"
+    return show(amount) if amount.numerator >= 0 else f"-{show(-amount)}"
 
 
 def shown(parts: Mapping[str, Fraction]) -> dict[str, str]:

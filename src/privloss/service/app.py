@@ -18,8 +18,7 @@ from privloss.ledger.ledger import Ledger
 from privloss.service import health, routes
 from privloss.service.api import Api
 from privloss.service.callers import note
-from privloss.service.guard import Guard
-from privloss.service.observed import Observed
+from privloss.service.entrance import Entrance
 from privloss.service.openapi import openapi
 from privloss.service.pages.site import PREFIX as PAGES
 from privloss.service.pages.site import Site
@@ -65,7 +64,7 @@ class App(Starlette):
 
     def build_middleware_stack(self) -> ASGIApp:
         inner = Programs(super().build_middleware_stack(), self.api)
-        return Observed(Guard(inner, self._services), self._services)
+        return Entrance(inner, self._services)
 
 
 class Programs:

@@ -16,6 +16,7 @@ import socket
 import ssl
 from typing import Any, cast
 
+from privloss.service.alarms import Alarms
 from privloss.service.settings import Settings
 from privloss.service.strictly import Strictly
 
@@ -31,12 +32,13 @@ def _at_once(transport: asyncio.BaseTransport) -> None:
 class Deadline(Strictly):
     """HTTP/1.1 on a connection that is aborted when a request takes too long to come in."""
 
-    seconds, answer_seconds, most = 10.0, 30.0, 200  # set by `within`
+    seconds, most = 10.0, 200  # set by `within`
     not_http: bytes  # the whole answer to what is none
     awaited: dict[Deadline, None]  # those whose request is not there yet, in the order in which they came
+    late: Alarms[Deadline]  # a request has begun, and is not whole yet
+    idle: Alarms[Deadline]  # nothing was sent since the last answer
+    unread: Alarms[Deadline]  # an answer waits for its client
     _inside = True  # a request that is not whole yet
-    _alarm: asyncio.TimerHandle | None = None
-    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,7 +47,7 @@ class Deadline(Strictly):
 
     def _counted(self) -> None:
         """One more connection, from which a request is awaited."""
-        self._arm()
+        self.late.set(self)
         self.awaited.setdefault(self)
         if len(self.connections) > self.most:
             next(iter(self.awaited))._abort()
@@ -65,36 +67,43 @@ class Deadline(Strictly):
         self._inside = False
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
+            else:
+                self.idle.set(self)
         self._look()
+
+    def _unset_keepalive_if_required(self) -> None:
+        self.idle.stop(self)
 
     def _look(self) -> None:
         """Whether more is awaited of the client now, and whether it is something that has begun."""
         cycle = self.cycle
         answering = cycle is not None and not cycle.response_complete and not cycle.more_body
         if answering or self.pipeline:
-            self._disarm()
+            self.late.stop(self)
             self.awaited.pop(self, None)
             return
         self.awaited.setdefault(self)
         if self._inside:  # also the next, of which a part may have come behind the last one
-            self._arm()
+            self.late.set(self)
         else:
-            self._disarm()
+            self.late.stop(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._disarm()
-        self.awaited.pop(self, None)
         super().connection_lost(exc)
-        self._read_on()
+        self._forgotten()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self.loop.call_later(self.answer_seconds, self._abort)
+        self.unread.set(self)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._read_on()
+        self.unread.stop(self)
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is told so like everything else; behind a request that is being answered it is not told, or
@@ -108,23 +117,14 @@ class Deadline(Strictly):
             self.transport.write(self.not_http)
         self.transport.close()
 
-    def _read_on(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
-
-    def _arm(self) -> None:
-        if self._alarm is None:
-            self._alarm = self.loop.call_later(self.seconds, self._abort)
-
-    def _disarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+    def _forgotten(self) -> None:
+        """No clock runs for it any more."""
+        for each in (self.late, self.idle, self.unread):
+            each.stop(self)
+        self.awaited.pop(self, None)
 
     def _abort(self) -> None:
-        self._disarm()
-        self.awaited.pop(self, None)
+        self._forgotten()
         cast(Any, self.transport).abort()
 
 
@@ -171,9 +171,12 @@ class Encrypted(Deadline):
 def within(settings: Settings, not_http: bytes) -> type[Deadline]:
     """The protocol with its deadlines and limits; `not_http` is the whole answer to what is none."""
     shared: dict[str, Any] = {
-        "seconds": settings.receive_seconds, "answer_seconds": settings.answer_seconds, "most": settings.connections,
+        "seconds": settings.receive_seconds, "most": settings.connections,
         "longest_headers": settings.longest_headers, "longest_body": settings.longest_body,
         "not_http": not_http, "awaited": {},
+        "late": Alarms(settings.receive_seconds, Deadline._abort),
+        "idle": Alarms(settings.keep_alive_seconds, Deadline.timeout_keep_alive_handler),
+        "unread": Alarms(settings.answer_seconds, Deadline._abort),
     }  # fmt: skip
     if not settings.tls:
         return type("DeadlineWithin", (Deadline,), shared)

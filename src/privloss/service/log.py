@@ -7,6 +7,7 @@ it came from.
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import queue
@@ -17,6 +18,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 _SECRET = re.compile(r"pl_[a-z0-9]{8}_[A-Za-z0-9_-]*|\b(postgres(?:ql)?://)\S*@")
+_SECRETS = ("pl_", "postgres")  # without one of which it finds nothing
 _TEXT = json.JSONEncoder(ensure_ascii=True, default=str).encode
 _PAUSE = 0.02  # seconds in which lines are gathered, to be written at once
 _MOST, _PATIENCE = 20_000, 5.0  # lines that wait where nobody reads; seconds for the last of them in the end
@@ -26,10 +28,16 @@ class Lines(logging.Formatter):
     """Each record as one JSON object on one line; line breaks in names are escaped, so nobody can forge another."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        second = int(record.created)
+        at = f"{_second(second)}.{int((record.created - second) * 1e3):03d}Z"
         said = record.msg if isinstance(record.msg, dict) else {"text": record.getMessage()}
-        line = {"time": at, "level": record.levelname.lower(), **said}
-        return _SECRET.sub(r"\1...", _TEXT(line))
+        text = _TEXT({"time": at, "level": record.levelname.lower(), **said})
+        return _SECRET.sub(r"\1...", text) if any(map(text.__contains__, _SECRETS)) else text
+
+
+@functools.lru_cache(maxsize=2)
+def _second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat().removesuffix("+00:00")
 
 
 class Behind(logging.Handler):

@@ -13,48 +13,34 @@ import time
 import traceback
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
-from privloss.service.services import Services
+from privloss.service.metrics import Metrics
 
 LOG = logging.getLogger("privloss.service")
 _OTHER = "other"  # paths that are no route: their number is not for strangers to choose
 
 
 class Observed:
-    """Stands before everything."""
+    """Counts requests, and writes their lines."""
 
-    def __init__(self, app: ASGIApp, services: Services) -> None:
-        self._app, self._services = app, services
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
         self._counters: dict[tuple[str, int], Any] = {}
-        self._process, self._numbers = secrets.token_hex(4), itertools.count(1)  # what requests are called
+        self._process, self._numbers = secrets.token_hex(4), itertools.count(1)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        state: dict[str, Any] = scope.setdefault("state", {})
-        number, status, began = f"{self._process}-{next(self._numbers)}", 0, time.perf_counter()
+    def name(self) -> str:
+        """What the next request is called."""
+        return f"{self._process}-{next(self._numbers)}"
 
-        async def sent(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", number.encode())]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sent)
-        except Exception as error:
-            state["error"] = error
-            raise
-        finally:
-            self._count(state, status, time.perf_counter() - began)
-            _write(state, number, scope["method"], status, time.perf_counter() - began)
+    def tell(self, scope: Scope, number: str, status: int, seconds: float) -> None:
+        """What became of one."""
+        state: dict[str, Any] = scope["state"]
+        self._count(state, status, seconds)
+        _write(state, number, scope["method"], status, seconds)
 
     def _count(self, state: dict[str, Any], status: int, seconds: float) -> None:
-        metrics = self._services.metrics
-        where = state.get("route", _OTHER), status
+        metrics, where = self._metrics, (state.get("route", _OTHER), status)
         counter = self._counters.get(where)
         if counter is None:  # as many as there are routes and statuses
             counter = self._counters[where] = metrics.requests.labels(where[0], str(status))
@@ -64,17 +50,30 @@ class Observed:
             metrics.refusals.labels(state["reason"]).inc()
 
 
+_BLANK = vars(logging.LogRecord(LOG.name, logging.INFO, "", 0, "", None, None))
+
+
+def _record(level: int, line: dict[str, Any]) -> logging.LogRecord:
+    """As it would make itself, in a third of the time; and not through LOG.info, which walks the stack for a place that
+    nobody asks for."""
+    made, now = object.__new__(logging.LogRecord), time.time()
+    name = logging.getLevelName(level)
+    made.__dict__.update(_BLANK, msg=line, levelno=level, levelname=name, created=now, msecs=now % 1 * 1e3)
+    return made
+
+
 def _write(state: dict[str, Any], number: str, method: str, status: int, seconds: float) -> None:
     if not LOG.isEnabledFor(logging.INFO):
         return
     line: dict[str, Any] = {"request": number, "method": method, "route": state.get("route", _OTHER), "status": status}
     line["ms"] = round(seconds * 1e3, 2)
-    line |= {name: state[name] for name in ("token", "reason") if state.get(name)}
+    for name in ("token", "reason"):
+        if state.get(name):
+            line[name] = state[name]
     error = state.get("error")
-    level = logging.INFO if error is None else logging.ERROR
-    line |= {} if error is None else {"error": type(error).__name__, "where": _where(error)}
-    # not through LOG.info, which walks the stack for a place that nobody asks for
-    LOG.handle(logging.LogRecord(LOG.name, level, "", 0, line, None, None))
+    if error is not None:
+        line |= {"error": type(error).__name__, "where": _where(error)}
+    LOG.handle(_record(logging.INFO if error is None else logging.ERROR, line))
 
 
 def _where(error: BaseException) -> list[str]:

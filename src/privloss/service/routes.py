@@ -6,6 +6,7 @@ Paths are matched segment by segment before percent-decoding, so a dataset may b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
@@ -33,9 +34,14 @@ class Route:
     media: str = "application/json"
     command: Callable[[Call], Command | None] | None = None  # that it is, if it may be decided together with others
 
-    @property
+    @functools.cached_property
     def template(self) -> str:
         return PREFIX + self.path
+
+    @functools.cached_property
+    def named(self) -> list[tuple[int, str]]:
+        """The segments that are names, and what of."""
+        return [(place, part[1:-1]) for place, part in enumerate(_parts(self.path)) if part[:1] == "{"]
 
 
 _HISTORY = ("after", "limit", "last", "kind", "analyst", "key", "state", "since", "until")
@@ -82,24 +88,26 @@ class Router:
     """Finds the route of a request."""
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._by_length: dict[int, list[tuple[list[tuple[int, bytes]], list[tuple[int, str]], Route]]] = {}
+        self._by_length: dict[int, dict[tuple[int, ...], dict[tuple[bytes, ...], dict[str, Route]]]] = {}
         for route in routes:
-            parts = list(enumerate(_parts(route.path)))
-            fixed = [(place, part.encode()) for place, part in parts if part[:1] != "{"]
-            named = [(place, part[1:-1]) for place, part in parts if part[:1] == "{"]
-            self._by_length.setdefault(len(parts), []).append((fixed, named, route))
+            parts = _parts(route.path)
+            fixed = tuple(place for place, part in enumerate(parts) if part[:1] != "{")
+            at = tuple(parts[place].encode() for place in fixed)
+            of_its_kind = self._by_length.setdefault(len(parts), {}).setdefault(fixed, {})
+            of_its_kind.setdefault(at, {})[route.method] = route
 
     def find(self, method: str, raw: bytes) -> tuple[Route, dict[str, str]]:
         """The route, and the names in its path."""
         segments = raw.split(b"?")[0].split(b"/")[2:]
-        if any(len(each) > _MOST_SEGMENT for each in segments):
+        if len(raw) > _MOST_SEGMENT and any(len(each) > _MOST_SEGMENT for each in segments):
             raise _missing()
         there: set[str] = set()
-        for fixed, named, route in self._by_length.get(len(segments), ()):
-            if all(segments[place] == part for place, part in fixed):
-                there.add(route.method)
-                if route.method == method:
-                    return route, {name: _text(segments[place]) for place, name in named}
+        for fixed, kinds in self._by_length.get(len(segments), {}).items():
+            methods = kinds.get(tuple([segments[place] for place in fixed]), {})
+            route = methods.get(method)
+            if route is not None:
+                return route, {name: _text(segments[place]) for place, name in route.named}
+            there.update(methods)
         if there:
             text = f"this path takes {', '.join(sorted(there))}"
             raise Problem(405, "method", text, {"Allow": ", ".join(sorted(there))})

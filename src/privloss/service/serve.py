@@ -43,6 +43,7 @@ def config(settings: Settings, app: Starlette) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         http=within(settings, not_http(settings)),
+        loop="asyncio",  # uvloop, if it happened to be installed, would change handshakes and gain nothing
         ws="none",
         timeout_keep_alive=int(settings.keep_alive_seconds),
         timeout_graceful_shutdown=int(settings.grace_seconds),

@@ -10,6 +10,7 @@ from typing import Any
 
 from privloss.ledger.amounts import show
 from privloss.ledger.answers import Reservation
+from privloss.ledger.state import Charges
 from privloss.ledger.views import order, signed
 from privloss.service.access import Caller
 from privloss.service.problems import Problem
@@ -21,6 +22,7 @@ _PERIOD = ("cap", "spent")
 _ABOVE = ("frozen", "adjacency", "group", "blocks", "analyst", "no-budget", "currency", "parent-exceeded")
 _SAYS = {"frozen": "is frozen", "parent-exceeded": "would be exceeded", "no-budget": "has no budget"}
 _BY_ACCOUNT = ("charges", "on")
+_MOST_KNOWN = 1000
 
 
 def approx(value: Any) -> Any:
@@ -47,12 +49,25 @@ def reservation(held: Reservation, caller: Caller) -> dict[str, Any]:
 
 def reservation_text(held: Reservation, caller: Caller) -> str:
     """The same as JSON, for the answer that is given most often."""
-    charged, about_charged = _texts(held.outcome.charges, caller, show)
+    charged, about_charged = _charged(held.outcome.charges, caller)
     left, about_left = _texts(held.outcome.remaining, caller, signed)
     return (
         f'{{"key":{_QUOTED(caller.own_key(held.key))},"state":{_QUOTED(held.state)},"charged":{charged},'
         f'"remaining":{left},"approx":{{"charged":{about_charged},"remaining":{about_left}}}}}'
     )
+
+
+_known: dict[int, tuple[Charges, frozenset[str] | None, tuple[str, str]]] = {}  # by identity
+
+
+def _charged(charges: Charges, caller: Caller) -> tuple[str, str]:
+    """Of requests that repeat each other they are one object, and nobody changes it."""
+    found = _known.get(id(charges))
+    if found is None or found[0] is not charges or found[1] is not caller.datasets:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        found = _known[id(charges)] = charges, caller.datasets, _texts(charges, caller, show)
+    return found[2]
 
 
 def _texts(
@@ -65,7 +80,8 @@ def _texts(
             ordered = sorted(parts, key=order) if len(parts) > 1 and exactly is signed else parts
             row = [(_QUOTED(part), parts[part]) for part in ordered]
             exact.append(f"{_QUOTED(name)}:{{{','.join([f'{part}:{_QUOTED(exactly(x))}' for part, x in row])}}}")
-            about.append(f"{_QUOTED(name)}:{{{','.join([f'{part}:{float(x)!r}' for part, x in row])}}}")
+            doubles = ",".join([f"{part}:{x.numerator / x.denominator!r}" for part, x in row])
+            about.append(f"{_QUOTED(name)}:{{{doubles}}}")
     return f"{{{','.join(exact)}}}", f"{{{','.join(about)}}}"
 
 

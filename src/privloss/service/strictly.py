@@ -13,39 +13,14 @@ from urllib.parse import unquote
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from privloss.service.cycle import Cycle
+
 _MOST_BEHIND = 16  # requests that came in before an earlier one was answered
 _LENGTHS = (b"content-length", b"transfer-encoding")
-_CONTINUE = b"HTTP/1.1 100 "
 
 
 class Refused(ValueError):
     """What the parser takes, and we do not; inside its callbacks it makes of it an error of its own."""
-
-
-class _Joined:
-    """Sends the head of an answer together with the beginning of its body: one packet, one call of the system."""
-
-    __slots__ = ("_head", "_sent", "_transport", "is_closing")
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport, self._head, self._sent = transport, b"", False
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        if self._sent:
-            self._transport.write(data)
-        elif self._head:
-            self._transport.write(self._head + data)
-            self._sent = True
-        elif data.startswith(_CONTINUE):
-            self._transport.write(data)
-        else:
-            self._head = data
-
-    def close(self) -> None:
-        if self._head and not self._sent:
-            self._transport.write(self._head)
-        self._transport.close()
 
 
 class Strictly(HttpToolsProtocol):
@@ -111,10 +86,10 @@ class Strictly(HttpToolsProtocol):
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
 
-    def _cycle(self, keep_alive: bool) -> RequestResponseCycle:
-        return RequestResponseCycle(
+    def _cycle(self, keep_alive: bool) -> Cycle:
+        return Cycle(
             scope=self.scope,
-            transport=cast(asyncio.Transport, _Joined(self.transport)),
+            transport=self.transport,
             flow=self.flow,
             logger=self.logger,
             access_logger=self.access_logger,
@@ -127,6 +102,10 @@ class Strictly(HttpToolsProtocol):
         )
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        task = self.loop.create_task(cycle.run_asgi(app), context=contextvars.Context())
-        task.add_done_callback(self.tasks.discard)
-        self.tasks.add(task)
+        self.tasks.add(self.loop.create_task(self._run(cycle, app), context=contextvars.Context()))
+
+    async def _run(self, cycle: RequestResponseCycle, app: Any) -> None:
+        try:
+            await cycle.run_asgi(app)
+        finally:  # it is the last that it does: for the server's end it has ended
+            self.tasks.discard(cast(Any, asyncio.current_task()))

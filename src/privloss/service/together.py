@@ -9,6 +9,7 @@ be handled alone: there it is told what is wrong with it.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -40,16 +41,34 @@ class _Asked(NamedTuple):
 
 
 class _Batch:
-    """Requests that are handled together, as the writer sees them."""
+    """Requests that are handled together. It is open for more until the writer has time for it."""
 
-    def __init__(self, services: Services, waiting: Sequence[_Waiting]) -> None:
+    def __init__(self, services: Services, *waiting: _Waiting) -> None:
         self.clock = services.ledger.clock
-        self._services, self._waiting = services, waiting
+        self._services, self._waiting = services, list(waiting)
         self._asked: list[_Asked] = []
+        self._door, self._closed = threading.Lock(), False
+
+    def joined(self, one: _Waiting) -> bool:
+        """Whether it came in time."""
+        with self._door:
+            if self._closed or len(self._waiting) >= _MOST:
+                return False
+            self._waiting.append(one)
+            return True
+
+    def close(self) -> list[_Waiting]:
+        with self._door:
+            self._closed = True
+            return self._waiting
+
+    def __len__(self) -> int:
+        return len(self._waiting)
 
     def commands(self) -> Sequence[Command]:
+        """In the writer's thread."""
         try:
-            self._asked = self._plain([exchange for exchange, _ in self._waiting])
+            self._asked = self._plain([exchange for exchange, _ in self.close()])
         except Exception:  # the store does not answer: they are told so alone
             self._asked = []
         return [each.command for each in self._asked]
@@ -74,8 +93,8 @@ class Together:
 
     def __init__(self, services: Services) -> None:
         self._services, self._store = services, services.ledger.store
-        self._arrived: list[_Waiting] = []
-        self._seen = 0  # of them, a turn of the loop ago
+        self._open = _Batch(services)
+        self._open.close()
 
     def takes(self, exchange: Exchange) -> bool:
         """Whether it may be plain; only a store that decides commands in groups gains by it."""
@@ -87,25 +106,22 @@ class Together:
         """The answer; None if it must be handled alone."""
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Response | None] = loop.create_future()
-        self._arrived.append((exchange, found))
-        if len(self._arrived) == 1:
-            loop.call_soon(self._hand_over)
+        if not self._open.joined((exchange, found)):
+            self._open = _Batch(self._services, (exchange, found))
+            loop.call_soon(self._hand_over, self._open, 0)
         return await found
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, batch: _Batch, before: int) -> None:
         """As soon as a turn of the loop has brought no more: a larger group costs hardly more than a small one."""
-        if len(self._arrived) > self._seen and len(self._arrived) < _MOST:
-            self._seen = len(self._arrived)
-            asyncio.get_running_loop().call_soon(self._hand_over)
+        if before < len(batch) < _MOST:
+            asyncio.get_running_loop().call_soon(self._hand_over, batch, len(batch))
             return
-        arrived, self._arrived, self._seen = self._arrived, [], 0
         assert isinstance(self._store, GroupedStore)
-        for first in range(0, len(arrived), _MOST):
-            batch = arrived[first : first + _MOST]
-            try:
-                self._store.hand_over(_Batch(self._services, batch))
-            except LedgerError:  # it was closed
-                _deliver(batch, [None] * len(batch))
+        try:
+            self._store.hand_over(batch)
+        except LedgerError:  # it was closed
+            waiting = batch.close()
+            _deliver(waiting, [None] * len(waiting))
 
 
 def _asked(number: int, exchange: Exchange, token: Token | None) -> _Asked | None:

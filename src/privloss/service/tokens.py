@@ -160,15 +160,19 @@ class Tokens:
 
     def plain(self, texts: Sequence[str]) -> list[Token | None]:
         """The same for many, by one question; None also for a token that is used for the first time today."""
-        shapes = [_SHAPE.fullmatch(text) for text in texts]
-        asked = sorted({shape[1] for shape in shapes if shape}) or ["-"]
-        found = self._store.look(f"SELECT {_COLUMNS} FROM token WHERE id IN ({marks(asked)})", asked)
-        rows, now = {row[0]: row for row in found}, self._clock()
-        today, tokens = _day(now), []
-        for text, shape in zip(texts, shapes, strict=True):
+        shapes = {text: _SHAPE.fullmatch(text) for text in texts}
+        asked = sorted({shape[1] for shape in shapes.values() if shape}) or ["-"]
+        rows, now = {row[0]: row for row in self._store.look(_find_all(len(asked)), asked)}, self._clock()
+        today, found = _day(now), dict[str, Token | None]()
+        for text, shape in shapes.items():
             token = _holds(text, rows.get(shape[1]) if shape else None)
-            tokens.append(token if token is not None and token.active(now) and token.used == today else None)
-        return tokens
+            found[text] = token if token is not None and token.active(now) and token.used == today else None
+        return [found[text] for text in texts]
+
+
+@functools.lru_cache(maxsize=256)
+def _find_all(count: int) -> str:
+    return f"SELECT {_COLUMNS} FROM token WHERE id IN ({marks(range(count))})"
 
 
 def _holds(text: str, row: Any) -> Token | None:
@@ -178,7 +182,12 @@ def _holds(text: str, row: Any) -> Token | None:
 
 
 def _day(now: float) -> str:
-    return datetime.fromtimestamp(now, UTC).date().isoformat()
+    return _date(int(now // DAY))
+
+
+@functools.lru_cache(maxsize=2)
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(day * DAY, UTC).date().isoformat()
 
 
 def digest(text: str) -> str:
