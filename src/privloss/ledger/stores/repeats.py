@@ -33,6 +33,7 @@ class _Part(NamedTuple):
 
     account: str
     place: tuple[str, str]
+    whole: tuple[str, str, str]  # account and place
     top: int
     bottom: int
     own: bool  # of the account's own budget (or that of a block): what is left of it is told
@@ -110,19 +111,19 @@ class Repeats:
             if not held.soonest.get(name, _LONG_AGO) >= now:
                 return
         accounts, sizes, told = held.state.accounts, [], []
-        for account, place, top, bottom, own in pattern.parts:
+        for account, place, whole, top, bottom, own in pattern.parts:
             balance = accounts[account].balances[place]
-            size = balance.of(top, bottom)
+            size = top if balance.bottom == bottom else balance.of(top, bottom)
             left = balance.left()
             if left is not None:
                 if left < size:
                     return
                 if own:
                     told.append((left - size, balance.bottom))
-            sizes.append((balance, size))
-        for (balance, size), (account, place, *_) in zip(sizes, pattern.parts, strict=True):
+            sizes.append((whole, balance, size))
+        for whole, balance, size in sizes:
             balance.hold(size)
-            self._balances[(account, *place)] = balance
+            self._balances[whole] = balance
         self._taken.append(pattern)
         self._note(key, pattern)
         rest = _Left(pattern.accounts, pattern.own, told)
@@ -131,8 +132,8 @@ class Repeats:
     def undo(self) -> None:
         """What is held is again as if none had been taken. (That a lease may end earlier than any does is no harm.)"""
         for pattern in self._taken:
-            for account, place, top, bottom, _ in pattern.parts:
-                balance = self._balances[(account, *place)]
+            for _, _, whole, top, bottom, _ in pattern.parts:
+                balance = self._balances[whole]
                 balance.hold(-balance.of(top, bottom))  # its denominator may have grown since
         self.held.ends.update(self._before)
 
@@ -224,7 +225,8 @@ def _parts(account: Account, owners: Sequence[str], command: Reserve) -> list[_P
         own = owner == EVERYONE or owner[0] == "#"
         for part, amount in command.charges[name].items():
             counted = own and account.filter is not None and part in account.filter.caps
-            found.append(_Part(name, (owner, part), amount.numerator, amount.denominator, counted))
+            size = amount.numerator, amount.denominator
+            found.append(_Part(name, (owner, part), (name, owner, part), *size, counted))
     return found
 
 
