@@ -237,6 +237,9 @@ def test_an_event_must_follow(file: Path) -> None:
     for values in ((seq, head), (seq + 2, head), (seq + 1, end), (1, end)):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             raw.execute(insert, values)
+    replace = "INSERT OR REPLACE INTO event VALUES (1, 's', ?, ?, '{}', 'new')"  # follows, in the place of another
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        raw.execute(replace, (seq + 1, head))
     raw.execute(insert, (seq + 1, head))
     assert raw.execute("SELECT seq, head FROM dataset WHERE name = 's'").fetchone() == (seq + 1, "new")
     raw.close()

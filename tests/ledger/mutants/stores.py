@@ -275,7 +275,7 @@ STORES = (
         _SQLITE,
         "WHEN (NEW.number > 0 AND EXISTS (SELECT 1 FROM event WHERE number = NEW.number)) OR",
         "WHEN",
-        "last_event_cannot_be_replaced",
+        "an_event_must_follow",
     ),
     Mutant(
         "sqlite: a place in a chain is taken twice",
