@@ -25,7 +25,7 @@ _INSERT = "INSERT INTO event (chain, seq, previous, body, hash, key) VALUES "
 class Least:
     """A log of events with keys, for so many datasets. Takes groups like a store."""
 
-    chained = sql_now = ""  # what the ledger's own stores have
+    balances = chained = keys = leases = sql_now = ""  # what the ledger's own stores have
 
     def __init__(self, raw: sqlite3.Connection, datasets: int, length: int) -> None:
         self.raw = raw

@@ -132,7 +132,7 @@ class _Bare:
     """One commit for all that wait, handed over in the way of `GroupedStore`: for each an UPDATE, and an INSERT if it
     found room; or, `together`, the INSERTs of a group as one call."""
 
-    chained = sql_now = ""  # what the ledger's own stores have
+    balances = chained = keys = leases = sql_now = ""  # what the ledger's own stores have
 
     def __init__(self, path: Path, together: bool = False) -> None:
         self.raw, self.write = bare_sqlite(path)

@@ -13,7 +13,7 @@ from privloss.ledger.stores.rows import GENESIS, canonical, chain
 
 Body = dict[str, Any]
 Row = tuple[str, int, str, str, str]
-TRIGGERS = ("event_no_update", "event_no_delete", "event_no_replace", "event_placed")
+TRIGGERS = ("event_no_update", "event_no_delete", "event_no_replace", "event_end", "event_leased", "event_placed")
 
 
 def appended(path: Path, *events: Body) -> None:

@@ -26,8 +26,9 @@ COPY = "PRIVLOSS_COPY"  # where the tests must find the sources
 TESTS = tuple(
     f"tests/ledger/test_{name}.py"
     for name in (
-        "amounts", "decide", "files", "forged", "grouped", "ledger", "nested", "old_ledgers", "once", "places",
-        "quotas", "remembered", "renyi_periods", "repeats", "runs", "safeguards", "server", "upgrades", "ways",
+        "amounts", "decide", "files", "forged", "grouped", "leases", "ledger", "nested", "old_ledgers", "once",
+        "places", "quotas", "remembered", "renyi_periods", "repeats", "runs", "safeguards", "server", "upgrades",
+        "ways",
     )
 )  # fmt: skip
 

@@ -19,6 +19,8 @@ from privloss.ledger.stores.grouped import GroupedStore
 from privloss.ledger.stores.sqlite import SqliteStore
 from tests.ledger.postgres import Server
 
+_BALANCE = "component <> ''"  # rows of the tree that holds the ends of chains, too
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -32,34 +34,57 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def longer(file: Path) -> Path:
+    """With so many events that leases of the first keys are noted, and of the last ones not yet."""
+    made = Ledger(str(file))
+    for i in range(64):
+        made.reserve("d", cost="0.001", key=f"small {i}")
+    made.close()
+    return file
+
+
 @pytest.mark.parametrize(
     ("sql", "says"),
     [
-        (f"UPDATE balance SET reserved = '0/1', total_units = '{'0' * 60}'", "balances"),
-        ("UPDATE balance SET cap_units = '9' || substr(cap_units, 2)", "balances"),
-        ("UPDATE balance SET total_units = '0' || substr(cap_units, 2)", "balances"),
-        ("UPDATE balance SET cap = '2/1'", "balances"),
-        ('UPDATE dataset SET settings = replace(settings, \'"cap":"1"\', \'"cap":"2"\')', "'d'"),
-        ("UPDATE dataset SET seq = seq - 1 WHERE name = 'd'", "'d': its chain does not end"),
-        ("UPDATE analysis SET lease = 1 WHERE key = 'k3'", "'k3'"),
-        ("UPDATE open_lease SET lease = 1", "open leases"),
-        ("DELETE FROM open_lease WHERE key = 'k3'", "open leases"),
-        ("UPDATE analysis SET state = 'VOIDED' WHERE key = 'k1'", "'k1'"),
-        ("DELETE FROM analysis WHERE key = 'k2'", "'k2'"),
+        (f"UPDATE standing SET reserved = '0/1', total_units = '{'0' * 60}' WHERE {_BALANCE}", "balances"),
+        (f"UPDATE standing SET cap_units = '9' || substr(cap_units, 2) WHERE {_BALANCE}", "balances"),
+        (f"UPDATE standing SET total_units = '0' || substr(cap_units, 2) WHERE {_BALANCE}", "balances"),
+        (f"UPDATE standing SET cap = '2/1' WHERE {_BALANCE}", "balances"),
+        ('UPDATE account SET settings = replace(settings, \'"cap":"1"\', \'"cap":"2"\')', "'d'"),
+        ("UPDATE standing SET seq = seq - 1 WHERE dataset = 'd' AND component = ''", "'d': its chain does not end"),
+        ("UPDATE claim SET lease = 1 WHERE key = 'k3'", "'k3'"),
+        ("UPDATE claim SET run = 'x' WHERE key = 'k3'", "'k3'"),
+        ("UPDATE claim SET number = number - 1 WHERE key = 'k3'", "'k3'"),
+        ("UPDATE claim SET number = 0 WHERE key = 'k3'", "'k3'"),
+        ("UPDATE claim SET number = 999 WHERE key = 'k3'", "'k3'"),
+        ("UPDATE noted_lease SET lease = 1", "open leases"),
+        ("DELETE FROM noted_lease WHERE key = 'k3'", "open leases"),
+        ("UPDATE leased SET number = number + 8", "open leases"),
+        ("UPDATE leased SET number = 0", "open leases"),
+        ("DELETE FROM leased", "open leases"),
+        ("UPDATE claim SET state = 'VOIDED' WHERE key = 'k1'", "'k1'"),
+        ("DELETE FROM claim WHERE key = 'k2'", "'k2'"),
         (
             "DROP TRIGGER event_no_update; UPDATE event SET body = replace(body, '0.2', '0.1') WHERE seq = 4",
             "event 4 of 'd'",
         ),
         ("DROP TRIGGER event_no_delete; DELETE FROM event WHERE seq = 5", "event 5 of 'd'"),
-        ("UPDATE dataset SET frozen = 1", "'d'"),
+        ("UPDATE account SET frozen = 1", "'d'"),
     ],
 )
-def test_verify_names_what_was_changed(file: Path, sql: str, says: str) -> None:
-    with sqlite3.connect(file) as raw:
+def test_verify_names_what_was_changed(longer: Path, sql: str, says: str) -> None:
+    with sqlite3.connect(longer) as raw:
         raw.executescript(sql)
-    audit = Ledger(str(file)).verify()
+    audit = Ledger(str(longer)).verify()
     assert not audit.clean
     assert says in audit.problems[0]
+
+
+def test_an_sqlite_that_is_too_old(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 32, 3))
+    with pytest.raises(LedgerError, match=r"needs 3\.33 or later"):
+        Ledger(str(file))
 
 
 def test_events_cannot_be_changed(file: Path) -> None:
@@ -72,7 +97,7 @@ def test_events_cannot_be_changed(file: Path) -> None:
 def test_the_check_constraint_holds_the_cap(file: Path) -> None:
     raw = sqlite3.connect(file)
     with pytest.raises(sqlite3.IntegrityError):
-        raw.execute("UPDATE balance SET total_units = '9' || substr(cap_units, 2)")
+        raw.execute("UPDATE standing SET total_units = '9' || substr(cap_units, 2)")
 
 
 def test_files_that_cannot_be_used(file: Path, tmp_path: Path) -> None:

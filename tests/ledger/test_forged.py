@@ -201,9 +201,9 @@ def test_a_whole_dataset_dropped(file: Path) -> None:
     """Its chain, its rows and its keys: the ledger's own chain knows that it was there."""
     rewritten(file, lambda rows: [row for row in rows if row[0] != "s"])
     with sqlite3.connect(file) as raw:
-        for table, column in (("balance", "dataset"), ("open_lease", "dataset"), ("dataset", "name")):
+        for table, column in (("standing", "dataset"), ("noted_lease", "dataset"), ("account", "name")):
             raw.execute(f"DELETE FROM {table} WHERE {column} = 's'")
-        raw.execute("DELETE FROM analysis WHERE key = 'c'")
+        raw.execute("DELETE FROM claim WHERE key = 'c'")
     assert "(not in 's')" in _problem(file)
 
 
@@ -227,6 +227,22 @@ def test_the_last_event_cannot_be_replaced(file: Path) -> None:
     raw.commit()
     raw.close()
     assert "event 5 of 's': its hash does not follow" in _problem(file)
+
+
+def test_an_event_must_follow(file: Path) -> None:
+    """On the end of its chain, in number and by hash; then it is the end."""
+    raw = sqlite3.connect(file)
+    insert = "INSERT INTO event (chain, seq, previous, body, hash) VALUES ('s', ?, ?, '{}', 'new')"
+    (seq, head), end = raw.execute("SELECT seq, head FROM dataset WHERE name = 's'").fetchone(), "0" * 64
+    for values in ((seq, head), (seq + 2, head), (seq + 1, end), (1, end)):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            raw.execute(insert, values)
+    replace = "INSERT OR REPLACE INTO event VALUES (1, 's', ?, ?, '{}', 'new')"  # follows, in the place of another
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        raw.execute(replace, (seq + 1, head))
+    raw.execute(insert, (seq + 1, head))
+    assert raw.execute("SELECT seq, head FROM dataset WHERE name = 's'").fetchone() == (seq + 1, "new")
+    raw.close()
 
 
 def test_a_signed_head_sees_a_history_that_was_rewritten_lawfully(file: Path) -> None:
@@ -333,5 +349,6 @@ def test_doctor_sees_an_older_copy_that_is_open(file: Path) -> None:
 
 def test_the_triggers_are_those_that_forgers_must_drop(file: Path) -> None:
     with sqlite3.connect(file) as raw:
-        found = {row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+        query = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'event'"
+        found = {row[0] for row in raw.execute(query)}
     assert found == set(TRIGGERS)

@@ -166,7 +166,7 @@ def test_keys_that_are_known_in_a_group(tmp_path: Path) -> None:
     for turn, keys in enumerate((["old 0", "a", "b"], ["c", "old 1", "d", "d"], ["e", "other"], ["old 2"])):
         asked.clear()
         outcomes = ledger.store.run_all([like.under(key) for key in keys], clock)
-        assert asked[1].startswith("INSERT INTO analysis"), turn  # by what was remembered
+        assert asked[1].startswith("INSERT INTO claim"), turn  # by what was remembered
         codes = [outcome.refused and outcome.refused.reason.code for outcome in outcomes]
         assert codes == ["key-reused" if key == "other" else None for key in keys]
     assert ledger.status("d")["reserved"] == "0.1"  # eight keys of 0.01, one of 0.02

@@ -221,8 +221,9 @@ def test_a_repeat_is_not_asked(tmp_path: Path) -> None:
     assert store.taken == before + 1
     assert [text.split()[0] for text in asked] == [
         "BEGIN",
-        *["INSERT"] * 3,
-        *["UPDATE"] * 2,
+        "INSERT",
+        "UPDATE",
+        "INSERT",
         "COMMIT",
         "done",
     ]

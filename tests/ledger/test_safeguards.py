@@ -22,7 +22,7 @@ from privloss.ledger.ledger import Ledger, RefusedError
 from privloss.ledger.state import STARTED, Balance
 from privloss.ledger.stores.base import LedgerError
 from privloss.ledger.stores.grouped import GroupedStore
-from privloss.ledger.stores.rows import ACCOUNT, ANALYSIS, canonical, chain
+from privloss.ledger.stores.rows import ACCOUNT, ANALYSIS, chain
 from privloss.ledger.stores.sqlite import SqliteStore
 from tests.ledger.postgres import Server
 
@@ -115,7 +115,7 @@ def _reserves(dataset: str, key: str) -> Ask:
 
 
 def test_the_second_of_two_writers_sees_what_the_first_wrote(ledger: Ledger, place: str) -> None:
-    answers, _ = _overtaken(place, "UPDATE balance", _reserves("one", "a"), _reserves("one", "b"))
+    answers, _ = _overtaken(place, f"UPDATE {ledger.store.balances}", _reserves("one", "a"), _reserves("one", "b"))
     first_wins = ["RESERVED", "budget-exceeded"]  # in PostgreSQL nothing is held for one dataset: the faster one wins
     assert answers == (first_wins[::-1] if "://" in place else first_wins)
     assert ledger.status("one")["reserved"] == "0.6"
@@ -165,7 +165,7 @@ def test_a_group_is_held_by_all_its_datasets(place: str) -> None:
     for name in ("one", "two"):
         made.add_dataset(name, adjacency="add-remove", parent="all")
         made.set_budget(name, currency="pure", cap="1")
-    answers, _ = _overtaken(place, "UPDATE balance", _reserves("one", "a"), _reserves("two", "b"))
+    answers, _ = _overtaken(place, f"UPDATE {made.store.balances}", _reserves("one", "a"), _reserves("two", "b"))
     assert answers == ["RESERVED", "parent-exceeded"]
     assert made.status("all")["reserved"] == "0.6"
     assert made.verify().clean
@@ -187,12 +187,13 @@ def test_a_dataset_added_twice_keeps_its_spends(ledger: Ledger, place: str) -> N
 
 
 def test_the_database_itself_holds_the_cap(ledger: Ledger) -> None:
+    table = ledger.store.balances
     negative = Balance(Fraction(1), reserved=Fraction(-1)).row("epsilon")[3]
     for units in ("'9' || substr(cap_units, 2)", "'-1'", f"'{negative}'", "'0' || cap_units"):
         with pytest.raises(LedgerError, match="refused the change"), ledger.store.transaction() as cursor:
-            cursor.execute(f"UPDATE balance SET total_units = {units}")
+            cursor.execute(f"UPDATE {table} SET total_units = {units}")
     with pytest.raises(LedgerError, match="refused the change"), ledger.store.transaction() as cursor:
-        cursor.execute("UPDATE balance SET cap_units = '9'")
+        cursor.execute(f"UPDATE {table} SET cap_units = '9'")
     assert ledger.verify().clean
 
 
@@ -347,15 +348,14 @@ def test_an_audit_holds_the_cap_at_every_event(file: Path) -> None:
     with sqlite3.connect(file) as raw:
         raw.execute("PRAGMA ignore_check_constraints = ON")
         total = str(5 * 2**BITS // 4).zfill(60)
-        raw.execute("UPDATE balance SET reserved = '5/4', total_units = ? WHERE owner = ''", [total])
-        raw.execute("UPDATE analysis SET charges = ? WHERE key = 'b'", [canonical({"d": {"epsilon": "0.75"}})])
+        raw.execute("UPDATE standing SET reserved = '5/4', total_units = ? WHERE component = 'epsilon'", [total])
     says = "event 4 of 'd': reserved though it should have been refused: dataset 'd' would be exceeded"
     assert Ledger(str(file)).verify().problems == (says,)
 
 
 def test_an_audit_compares_the_tables(file: Path) -> None:
     with sqlite3.connect(file) as raw:
-        raw.execute("UPDATE balance SET committed = reserved, reserved = '0/1'")
+        raw.execute("UPDATE standing SET committed = reserved, reserved = '0/1' WHERE component = 'epsilon'")
     assert "balances" in Ledger(str(file)).verify().problems[0]
 
 

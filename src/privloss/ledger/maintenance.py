@@ -24,7 +24,7 @@ from privloss.ledger.state import LEDGER, Analysis, State
 from privloss.ledger.stores.base import Entry, Finding, LedgerError, Loaded
 from privloss.ledger.stores.rows import GENESIS, analysis_row, canonical
 from privloss.ledger.stores.schema import VERSION, open_chains
-from privloss.ledger.stores.writing import INSERT_EVENT
+from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT
 from privloss.ledger.verify import Step, astray, length, verify, watched
 
 _BATCH = 1000
@@ -88,8 +88,7 @@ def restore(path: str | Path, ledger: Ledger, step: Step | None = None) -> int:
             replay.run(batch, last=False)
             rows = [(entry.chain, entry.seq, entry.previous, entry.body, entry.hash) for entry in batch]
             cursor.executemany(INSERT_EVENT, rows)
-            insert = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-            cursor.executemany(insert, [analysis_row(each) for each in closed])
+            cursor.executemany(INSERT_ANALYSIS, [analysis_row(each) for each in closed])
             closed.clear()
         now = ledger.now()
         _settle(ledger, cursor, replay, now)

@@ -10,17 +10,18 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from privloss.ledger.replay import Replay
-from privloss.ledger.state import LEDGER, Analysis, State
+from privloss.ledger.state import LEDGER, State
 from privloss.ledger.stores.base import Entry, Store
 from privloss.ledger.stores.rows import (
     ACCOUNT,
     ANALYSIS,
     BALANCE,
+    Row,
     account_row,
     analysis_from,
     analysis_row,
@@ -95,15 +96,21 @@ def _differences(store: Store, cursor: Any, replay: Replay, told: _Multiset, kep
     for analysis in replay.state.analyses.values():
         told.add(analysis_row(analysis))
     for row in store.stream(cursor, ANALYSIS):
-        kept.add(analysis_row(analysis_from(row)))
+        kept.add(_as_read(row))
     found = _accounts(store, cursor, replay) + store.misplaced(cursor)
-    if told.total != kept.total:
-        found += _keys(store, cursor)
+    found += astray(store, cursor, replay) if told.total == kept.total else _keys(store, cursor)
     query = "SELECT dataset, key, lease FROM open_lease"
-    found += astray(store, cursor, replay)
     leases = sorted((row[0], row[1], float(row[2])) for row in store.execute(cursor, query).fetchall())
     wanted = [(name, a.key, a.lease) for a in replay.state.analyses.values() for name in a.charges]
     return found + (["the open leases are not those of the events"] if sorted(wanted) != leases else [])
+
+
+def _as_read(row: Sequence[Any]) -> Row:
+    """The row of a key as it would be written again; one that cannot be read, as it is."""
+    try:
+        return analysis_row(analysis_from(row))
+    except (ValueError, TypeError, AttributeError):
+        return tuple(row)
 
 
 def astray(store: Store, cursor: Any, replay: Replay) -> list[str]:
@@ -137,11 +144,11 @@ def _accounts(store: Store, cursor: Any, replay: Replay) -> list[str]:
 
 def _keys(store: Store, cursor: Any) -> list[str]:
     """Which keys differ: a second reading that keeps them all, for a ledger that is known to be wrong."""
-    every: dict[str, Analysis] = {}
-    replay = Replay(lambda analysis: every.update({analysis.key: analysis}))
+    every: dict[str, Row] = {}
+    replay = Replay(lambda analysis: every.update({analysis.key: analysis_row(analysis)}))
     replay.run(store.entries(cursor))
-    every |= replay.state.analyses
-    kept = {row[0]: analysis_from(row) for row in store.stream(cursor, ANALYSIS)}
+    every |= {key: analysis_row(analysis) for key, analysis in replay.state.analyses.items()}
+    kept = {row[0]: _as_read(row) for row in store.stream(cursor, ANALYSIS)}
     names = sorted(key for key in set(every) | set(kept) if every.get(key) != kept.get(key))
     return [f"key {key!r}: is not as the events have it" for key in names[:100]]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.ledger.mutants.base import Mutant
 
-_SQLITE, _POSTGRES = "stores/migrations/sqlite/0003.sql", "stores/migrations/postgres/0003.sql"
-_LATEST = "stores/migrations/sqlite/0007.sql"  # makes the table of events anew
+_SQLITE, _POSTGRES = "stores/migrations/sqlite/0008.sql", "stores/migrations/postgres/0003.sql"
+_EVENTS = "stores/migrations/sqlite/0007.sql"  # makes the table of events anew
 _REPEATS = "stores/repeats.py"
 _CAP = ",\n  CHECK (total_units <= cap_units)"
 _APPEND = "UPDATE OR DELETE OR TRUNCATE"
@@ -37,15 +37,15 @@ STORES = (
     Mutant(
         "sqlite: no CHECK of a cap's length", _SQLITE, " OR length(cap_units) = 60", " OR TRUE", "itself_holds_the_cap"
     ),
-    Mutant("sqlite: events can be changed", _LATEST, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
+    Mutant("sqlite: events can be changed", _EVENTS, "BEFORE UPDATE ON event", "BEFORE UPDATE ON meta", "keeps_events"),
     Mutant(
-        "sqlite: events can be deleted", _LATEST, "BEFORE DELETE ON event", "BEFORE DELETE ON dataset", "keeps_events"
+        "sqlite: events can be deleted", _EVENTS, "BEFORE DELETE ON event", "BEFORE DELETE ON dataset", "keeps_events"
     ),
     Mutant(
         "sqlite: events can be replaced",
-        _LATEST,
-        "WHEN EXISTS (",
-        "WHEN NOT EXISTS (SELECT 1) AND EXISTS (",
+        _SQLITE,
+        "SELECT RAISE(ABORT, 'events are append-only')",
+        "SELECT 1",
         "keeps_events",
     ),
     Mutant(
@@ -258,35 +258,85 @@ STORES = (
     ),
     Mutant(
         "sqlite: an upgrade loses the order of events",
-        "stores/migrations/sqlite/0007.sql",
+        _EVENTS,
         "SELECT number, chain, seq, previous, body, hash FROM event_6 ORDER BY number",
         "SELECT NULL, chain, seq, previous, body, hash FROM event_6 ORDER BY chain, seq",
         "an_upgrade_that_is_cut_off",
     ),
     Mutant(
         "sqlite: an upgrade loses its triggers",
-        "stores/migrations/sqlite/0007.sql",
+        _SQLITE,
         "CREATE TRIGGER event_no_replace BEFORE INSERT ON event",
         "CREATE TRIGGER event_no_replace BEFORE INSERT ON place",
         "an_upgrade_that_is_cut_off",
     ),
     Mutant(
         "sqlite: an event is replaced by its number",
-        "stores/migrations/sqlite/0007.sql",
-        "WHEN EXISTS (SELECT 1 FROM event WHERE number = NEW.number) OR",
+        _SQLITE,
+        "WHEN (NEW.number > 0 AND EXISTS (SELECT 1 FROM event WHERE number = NEW.number)) OR",
         "WHEN",
-        "last_event_cannot_be_replaced",
+        "an_event_must_follow",
     ),
     Mutant(
         "sqlite: a place in a chain is taken twice",
-        "stores/migrations/sqlite/0007.sql",
-        "OR NEW.seq <= (SELECT seq FROM dataset WHERE name = NEW.chain)",
-        "",
+        _SQLITE,
+        "OR (NEW.seq, NEW.previous) <> (SELECT seq + 1, head FROM",
+        "OR (SELECT 0 FROM",
         "last_event_cannot_be_replaced",
     ),
     Mutant(
+        "sqlite: a place in a chain is left out",
+        _SQLITE,
+        "OR (NEW.seq, NEW.previous) <> (SELECT seq + 1, head FROM",
+        "OR (SELECT NEW.seq <= seq OR NEW.previous <> head FROM",
+        "an_event_must_follow",
+    ),
+    Mutant(
+        "sqlite: an event need not follow",
+        _SQLITE,
+        "OR (NEW.seq, NEW.previous) <> (SELECT seq + 1, head FROM",
+        "OR NEW.seq <> (SELECT seq + 1 FROM",
+        "an_event_must_follow",
+    ),
+    Mutant(
+        "sqlite: another key's event",
+        _SQLITE,
+        " AND json_extract(e.body, '$.key') = c.key",
+        "",
+        "names_what_was_changed",
+    ),
+    Mutant(
+        "sqlite: an event has another number",
+        "stores/sqlite.py",
+        "if cursor.last != last:",
+        "if False:",
+        "another_number",
+    ),
+    Mutant(
+        "sqlite: leases of closed keys are noted",
+        _SQLITE,
+        "coalesce(c.state, 'STARTED') = 'STARTED'",
+        "TRUE",
+        "leases_that_are_noted",
+    ),
+    Mutant(
+        "sqlite: leases of started keys are not noted",
+        _SQLITE,
+        "coalesce(c.state, 'STARTED') = 'STARTED'",
+        "c.state IS NULL",
+        "leases_that_are_noted",
+    ),
+    Mutant("sqlite: restored leases come twice", _SQLITE, " AND c.number > 0", "", "leases_that_are_noted"),
+    Mutant(
+        "sqlite: recent leases hide nothing",
+        "stores/sqlite.py",
+        "SELECT lease FROM recent_lease{0}",
+        "SELECT lease FROM noted_lease{0}",
+        "leases_that_are_noted",
+    ),
+    Mutant(
         "sqlite: one place is not noted",
-        "stores/migrations/sqlite/0007.sql",
+        _EVENTS,
         "SELECT chain, seq, number FROM event WHERE number > (SELECT number FROM placed) ORDER",
         "SELECT chain, seq, number FROM event WHERE number > 1 + (SELECT number FROM placed) ORDER",
         "every_event_is_in_its_place",

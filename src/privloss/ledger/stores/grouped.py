@@ -14,6 +14,7 @@ from privloss.ledger.commands import Command
 from privloss.ledger.stores.base import Clock, Finding, LedgerError, Outcome, Store
 
 MOST = 128
+_NAMES = ("balances", "chained", "keys", "leases", "sql_now")  # of tables and views, and of the time
 Found = Outcome | BaseException  # what became of a command, or why nothing did
 
 
@@ -59,7 +60,8 @@ class GroupedStore(Store):
         self._inner, self._closed, self._door = inner, False, threading.Lock()
         self._process = os.getpid()
         self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self.chained, self.sql_now = inner.chained, inner.sql_now
+        for name in _NAMES:
+            setattr(self, name, getattr(inner, name))
         self._writer = threading.Thread(target=self._work, name="privloss-ledger", daemon=True)
         self._writer.start()
 

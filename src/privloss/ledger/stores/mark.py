@@ -6,11 +6,10 @@ the file is not noticed; a signed head kept elsewhere notices that too.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 
-_WIDTH = 20
+_WIDTH = 20  # of the number, in digits
 
 
 class Mark:
@@ -28,10 +27,12 @@ class Mark:
 
     def write(self, number: int) -> None:
         """Best effort: a mark that cannot be written guards nothing, and must not stop the ledger."""
-        with contextlib.suppress(OSError):
+        try:
             if self._file is None:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
-            os.pwrite(self._file, str(number).rjust(_WIDTH, "0").encode(), 0)
+            os.pwrite(self._file, b"%020d" % number, 0)
+        except OSError:
+            pass
 
     def close(self) -> None:
         if self._file is not None:

@@ -74,6 +74,7 @@ class Loaded:
     analyses: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # their rows
     soonest: dict[str, float] = field(default_factory=dict)  # of an account: no open lease ends before
     late: tuple[str, ...] = ()  # keys whose lease on one of the accounts has ended
+    last: int = 0  # the number of the last event, where that is kept
     patterns: dict[int, Any] = field(default_factory=dict)  # what `repeats` has learned, while settings are the same
 
     settled: bool = False  # nothing has changed since `settle`

@@ -20,9 +20,11 @@ from privloss.ledger.stores.base import Change, Clock, LedgerError, Loaded, Lost
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.repeats import Repeats, learn
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
+from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_LEASE
 
 _HOLD = " FOR UPDATE"
 _TRIES, _TOGETHER = 3, 40
+_INSERT_LEASE = INSERT_LEASE.format(leases="open_lease")
 _MOST_SEEN, _MOST_KNOWN = 1000, 2000  # datasets, and balances of one, that are remembered
 _NEAR = 1.0  # seconds by which the server's clock may differ from what it was thought to be
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
@@ -146,7 +148,8 @@ class PostgresStore(Store):
         return self._free(commands, now, known, new_keys=True, guessed=clock is None)
 
     def _repeat(self, name: str, repeats: Repeats, before: tuple[int, str, int], now: float | None) -> None:
-        made = *repeats.rows(), repeats.keys()
+        keys, leases = (INSERT_ANALYSIS, repeats.keys()), (_INSERT_LEASE, repeats.leases())
+        made = repeats.ends(), *repeats.rows(), keys, leases
         changes = [(statement, row) for statement, rows in made for row in rows]
         with self._committing() as sent, self._said(), self.pool.taken() as connection:
             self.boundary("BEGIN")

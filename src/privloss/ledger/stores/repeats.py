@@ -20,7 +20,7 @@ from privloss.ledger.filters import SOME, bits_of
 from privloss.ledger.state import EVERYONE, RESERVED, Account, Balance, Charges, Event
 from privloss.ledger.stores.parts import Loaded, Outcome
 from privloss.ledger.stores.rows import QUOTED, analysis_row, canonical, chain
-from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT, INSERT_LEASE, SET_END, SET_RESERVED
+from privloss.ledger.stores.writing import INSERT_EVENT, SET_END, SET_RESERVED
 
 _MOST = 1000  # patterns that are kept
 _MARGIN = 2.0  # seconds around the ends of a period that are left to the rules
@@ -33,6 +33,7 @@ class _Part(NamedTuple):
 
     account: str
     place: tuple[str, str]
+    whole: tuple[str, str, str]  # account and place
     top: int
     bottom: int
     own: bool  # of the account's own budget (or that of a block): what is left of it is told
@@ -87,7 +88,7 @@ class Repeats:
     """Those of a group of commands that repeat others: what they lead to, and the rows to write."""
 
     __slots__ = (
-        "_analyses", "_at", "_balances", "_before", "_entries", "_leases", "_taken", "_until", "held", "outcomes",
+        "_at", "_balances", "_before", "_entries", "_keys", "_taken", "_until", "held", "outcomes",
     )  # fmt: skip
 
     def __init__(self, held: Loaded) -> None:
@@ -98,8 +99,7 @@ class Repeats:
         self._taken: list[Pattern] = []
         self._balances: dict[tuple[str, str, str], Balance] = {}  # that have changed
         self._before: dict[str, tuple[int, str]] = {}  # ends of chains that have grown
-        self._analyses: list[tuple[Any, ...]] = []
-        self._leases: list[tuple[Any, ...]] = []
+        self._keys: list[tuple[str, float, int]] = []  # with the end of its lease, and which of the entries reserves it
         self._entries: list[tuple[Any, ...]] = []
 
     def take(self, number: int, key: str, pattern: Pattern) -> None:
@@ -111,19 +111,19 @@ class Repeats:
             if not held.soonest.get(name, _LONG_AGO) >= now:
                 return
         accounts, sizes, told = held.state.accounts, [], []
-        for account, place, top, bottom, own in pattern.parts:
+        for account, place, whole, top, bottom, own in pattern.parts:
             balance = accounts[account].balances[place]
-            size = balance.of(top, bottom)
+            size = top if balance.bottom == bottom else balance.of(top, bottom)
             left = balance.left()
             if left is not None:
                 if left < size:
                     return
                 if own:
                     told.append((left - size, balance.bottom))
-            sizes.append((balance, size))
-        for (balance, size), (account, place, *_) in zip(sizes, pattern.parts, strict=True):
+            sizes.append((whole, balance, size))
+        for whole, balance, size in sizes:
             balance.hold(size)
-            self._balances[(account, *place)] = balance
+            self._balances[whole] = balance
         self._taken.append(pattern)
         self._note(key, pattern)
         rest = _Left(pattern.accounts, pattern.own, told)
@@ -132,25 +132,40 @@ class Repeats:
     def undo(self) -> None:
         """What is held is again as if none had been taken. (That a lease may end earlier than any does is no harm.)"""
         for pattern in self._taken:
-            for account, place, top, bottom, _ in pattern.parts:
-                balance = self._balances[(account, *place)]
+            for _, _, whole, top, bottom, _ in pattern.parts:
+                balance = self._balances[whole]
                 balance.hold(-balance.of(top, bottom))  # its denominator may have grown since
         self.held.ends.update(self._before)
 
-    def keys(self) -> tuple[str, list[tuple[Any, ...]]]:
-        """The statement that makes the keys, and its rows. It fails if one of them is known."""
-        return INSERT_ANALYSIS, self._analyses
+    def keys(self) -> list[tuple[Any, ...]]:
+        """The rows of the keys."""
+        each = zip(self._keys, self._taken, strict=True)
+        return [(key, *pattern.row[:3], lease, *pattern.row[3:]) for (key, lease, _), pattern in each]
+
+    def claims(self) -> list[tuple[Any, ...]]:
+        """The same rows where they only name the event that reserves the key."""
+        last = self.held.last
+        return [(key, last + place, lease, None, None) for key, lease, place in self._keys]
+
+    @property
+    def last(self) -> int:
+        """The number of the last event, when they are written."""
+        return self.held.last + len(self._entries)
+
+    def leases(self) -> list[tuple[Any, ...]]:
+        """The rows of their leases."""
+        each = zip(self._keys, self._taken, strict=True)
+        return [(name, lease, key) for (key, lease, _), pattern in each for name in pattern.accounts]
+
+    def ends(self) -> tuple[str, list[tuple[Any, ...]]]:
+        """The statement that moves the ends of chains, and its rows."""
+        return SET_END, [(*self.held.ends[name], name) for name in self._before]
 
     def rows(self) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-        """Statements, and the rows of each: the ends of chains first. All are of tables that have their rows already,
-        or of leases and events of the new keys."""
-        if not self.outcomes:
-            return
-        ends = self.held.ends
-        yield SET_END, [(*ends[name], name) for name in self._before]
-        yield SET_RESERVED, [(*each.held(bits_of(place[2])), *place) for place, each in self._balances.items()]
-        yield INSERT_LEASE, self._leases
-        yield INSERT_EVENT, self._entries
+        """The statements for balances, which have their rows already, and events; and the rows of each."""
+        if self.outcomes:
+            yield SET_RESERVED, [(*each.held(bits_of(place[2])), *place) for place, each in self._balances.items()]
+            yield INSERT_EVENT, self._entries
 
     def _note(self, key: str, pattern: Pattern) -> None:
         held, now = self.held, self.held.now
@@ -159,15 +174,13 @@ class Repeats:
             until = self._until[pattern.lease] = now + pattern.lease, repr(now + pattern.lease)
         lease, written = until
         body = pattern.body(self._at, key, written)
-        request, analyst, state, charges, on, run = pattern.row
-        self._analyses.append((key, request, analyst, state, lease, charges, on, run))
+        self._keys.append((key, lease, len(self._entries) + 1))
         for name in pattern.accounts:
             end = seq, previous = held.ends[name]
             self._before.setdefault(name, end)
             link = chain(previous, body)
             held.ends[name] = (seq + 1, link)
             self._entries.append((name, seq + 1, previous, body, link))
-            self._leases.append((name, lease, key))
             if lease < held.soonest[name]:
                 held.soonest[name] = lease
 
@@ -212,7 +225,8 @@ def _parts(account: Account, owners: Sequence[str], command: Reserve) -> list[_P
         own = owner == EVERYONE or owner[0] == "#"
         for part, amount in command.charges[name].items():
             counted = own and account.filter is not None and part in account.filter.caps
-            found.append(_Part(name, (owner, part), amount.numerator, amount.denominator, counted))
+            size = amount.numerator, amount.denominator
+            found.append(_Part(name, (owner, part), (name, owner, part), *size, counted))
     return found
 
 

@@ -16,7 +16,7 @@ from privloss.ledger.filters import Filter
 from privloss.ledger.state import EVERYONE, LEDGER, State, apply, run_hash
 from privloss.ledger.stores.base import LedgerError, Loaded, Store
 
-VERSION = 7
+VERSION = 8
 _OTHER_TABLES = "has tables of another program (meta, event, ...); a ledger needs a database or schema of its own"
 
 

@@ -16,22 +16,27 @@ from typing import Any
 from privloss.ledger.commands import Command, Freeze, Note
 from privloss.ledger.state import Event
 from privloss.ledger.stores.base import Change, Clock, Finding, LedgerError, Loaded, Outcome, Store
+from privloss.ledger.stores.claims import INSERT_CLAIM, LEASES, claim, numbered, settled
 from privloss.ledger.stores.mark import Mark
 from privloss.ledger.stores.pool import Pool
 from privloss.ledger.stores.repeats import Repeats
 from privloss.ledger.stores.rows import marks
 from privloss.ledger.stores.schema import VERSION, foreign, migrate
-from privloss.ledger.stores.writing import INSERT_EVENT
+from privloss.ledger.stores.writing import INSERT_ANALYSIS, INSERT_EVENT
 
+_OLDEST = (3, 33)  # knows UPDATE FROM
 _WAIT = 60.0  # seconds for another writer
 _BEGIN = "BEGIN IMMEDIATE"
 _ROOM = 100 * 2**20  # bytes that should be free
 _STATEMENTS = 512  # kept prepared
 _MOST_KNOWN = 20_000  # balances that a connection remembers
-_KEYS = "SELECT key FROM analysis WHERE key IN"
+_KEYS = "SELECT key FROM claim WHERE key IN"
 _LOG = 4000  # pages of the log before it is copied into the file: what is written often is copied once
 _TOGETHER = 128  # repeats that are written together
-_SOONEST = "SELECT min(lease) FROM open_lease"  # on any account: leases lie in the order in which they end
+_SOONEST = (  # on any account: leases lie in the order in which they end
+    "SELECT min(lease) FROM "
+    "(SELECT min(lease) AS lease FROM noted_lease{0} UNION ALL SELECT lease FROM recent_lease{0})"
+)
 # every event up to the last that is placed has its place, and no place is of another
 _PLACED = "SELECT count(*) FROM event WHERE number <= (SELECT number FROM placed)"
 _FOUND = (
@@ -43,10 +48,18 @@ _LAST = "SELECT coalesce(max(number), 0) FROM event"
 
 
 @lru_cache(maxsize=512)
-def _inserting(statement: str, rows: int) -> str:
-    """An INSERT of one row as that of several."""
-    row = f"({marks(range(statement.count('?')))})"
-    return statement + f", {row}" * (rows - 1)
+def _several(statement: str, rows: int) -> str:
+    """An INSERT of one row, or `SET_RESERVED`, for so many."""
+    if statement.startswith("INSERT"):
+        _, row = statement.split("VALUES ")
+        return statement + f", {row}" * (rows - 1)
+    if rows == 1:
+        return statement.replace("balance", "standing")
+    values = ", ".join(["(?, ?, ?, ?, ?)"] * rows)
+    return (
+        f"UPDATE standing SET reserved = v.column1, total_units = v.column2 FROM (VALUES {values}) AS v "
+        "WHERE dataset = v.column3 AND owner = v.column4 AND component = v.column5"
+    )
 
 
 class _Connection(sqlite3.Connection):
@@ -61,10 +74,15 @@ class _Connection(sqlite3.Connection):
 class SqliteStore(Store):
     """A file; connections are pooled. All writers are on this machine: its clock is theirs."""
 
-    soonest, chained = _SOONEST, "chained"
+    soonest, chained = _SOONEST.format(""), "chained"
+    keys, balances, leases = "claim", "standing", LEASES
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         self.path = Path(path)
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise LedgerError(
+                f"SQLite {sqlite3.sqlite_version}: a ledger needs {'.'.join(map(str, _OLDEST))} or later."
+            )
         if not create and not self.path.exists():
             raise LedgerError(f"db = {str(path)!r}: there is no ledger; create one with: privloss ledger init")
         if create and not self.path.parent.is_dir():
@@ -120,8 +138,8 @@ class SqliteStore(Store):
 
     def none_late(self, cursor: _Connection, held: Loaded, names: Sequence[str]) -> None:
         """Of leases that have not ended none ends before the next of all."""
-        query = f"{_SOONEST} WHERE lease >= ?"
-        (following,) = self.execute(cursor, query, [held.now]).fetchone()
+        query = _SOONEST.format(" WHERE lease >= ?")
+        (following,) = self.execute(cursor, query, [held.now, held.now]).fetchone()
         held.soonest.update(dict.fromkeys(names, float("inf") if following is None else float(following)))
 
     def remembered(self, cursor: _Connection) -> Loaded:
@@ -145,16 +163,19 @@ class SqliteStore(Store):
         repeats = Repeats(held)
         self._take(repeats, found, set())
         try:
-            self._write_many(cursor, *repeats.keys())
+            self._write_many(cursor, INSERT_CLAIM, repeats.claims())
         except sqlite3.IntegrityError:  # some keys are known; SQLite has undone that statement, which was the first
             repeats.undo()
             repeats = Repeats(held)
             keys = [key for _, command, _ in found for key in command.claims]
             known = {row[0] for row in self.execute(cursor, f"{_KEYS} ({marks(keys)})", keys)}
             self._take(repeats, found, known)
-            self._write_many(cursor, *repeats.keys())
-        for statement, rows in reversed(list(repeats.rows())):  # events first: see `write`
+            self._write_many(cursor, INSERT_CLAIM, repeats.claims())
+        for statement, rows in repeats.rows():  # events move the ends of their chains
             self._write_many(cursor, statement, rows)
+        if repeats.outcomes:
+            self._check_last(cursor, repeats.last)
+            held.last = repeats.last
         return repeats.outcomes
 
     @staticmethod
@@ -167,16 +188,12 @@ class SqliteStore(Store):
                 repeats.take(number, key, pattern)
 
     def _write_many(self, cursor: _Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Rows are inserted by one statement, or a few if there are more than `_TOGETHER`."""
+        """All rows by one statement, or a few if there are more than `_TOGETHER`."""
         for first in range(0, len(rows), _TOGETHER):
             part = rows[first : first + _TOGETHER]
             self.boundary(statement)
-            if len(part) == 1:
-                done = cursor.execute(statement, part[0])
-            elif statement.startswith("UPDATE"):
-                done = cursor.executemany(statement, part)
-            else:
-                done = cursor.execute(_inserting(statement, len(part)), list(chain.from_iterable(part)))
+            values = part[0] if len(part) == 1 else list(chain.from_iterable(part))
+            done = cursor.execute(_several(statement, len(part)), values)
             if statement is INSERT_EVENT:
                 cursor.last = done.lastrowid or 0
 
@@ -188,11 +205,24 @@ class SqliteStore(Store):
         return _Transaction(self)
 
     def write(self, cursor: Any, held: Loaded, events: Sequence[Event]) -> None:
-        """Events before the ends of their chains: until then a trigger knows which places are taken."""
+        """Keys that are reserved name their events, which are numbered one after the other. They are there when events
+        are written, because then leases may be noted; all else comes after it: events move the ends of their chains,
+        and must follow on them."""
         changes, inserts = self.linked_changes(held, events)
+        last = held.last or int(self.execute(cursor, _LAST).fetchone()[0])
+        numbers, held.last = numbered(events, last)
+        self.flush(
+            cursor, [claim(row, numbers) for text, row in changes if text is INSERT_ANALYSIS and row[0] in numbers]
+        )
         for insert in inserts:
             self.flush(cursor, [insert])
-        self.flush(cursor, changes)
+        if inserts:
+            self._check_last(cursor, held.last)
+        self.flush(cursor, [change for change in changes if not settled(*change, numbers)])
+
+    def _check_last(self, cursor: _Connection, last: int) -> None:
+        if cursor.last != last:
+            raise LedgerError(f"db = {str(self.path)!r}: event {cursor.last} should have number {last}.")
 
     def flush(self, cursor: Any, changes: Sequence[Change]) -> None:
         """Rows of one statement together."""

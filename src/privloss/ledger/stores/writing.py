@@ -12,20 +12,20 @@ from privloss.ledger.stores.rows import GENESIS, account_row, analysis_row, bala
 
 _PAGE = 200  # events in one statement
 Change = tuple[str, tuple[Any, ...]]  # a statement and its values
-SET_BALANCE = (
-    "UPDATE balance SET cap = ?, committed = ?, reserved = ?, total_units = ?, cap_units = ? "
-    "WHERE dataset = ? AND owner = ? AND component = ?"
-)
-SET_RESERVED = "UPDATE balance SET reserved = ?, total_units = ? WHERE dataset = ? AND owner = ? AND component = ?"
+_AT = "WHERE dataset = ? AND owner = ? AND component = ?"
+SET_BALANCE = f"UPDATE {{balances}} SET cap = ?, committed = ?, reserved = ?, total_units = ?, cap_units = ? {_AT}"
+SET_RESERVED = f"UPDATE balance SET reserved = ?, total_units = ? {_AT}"
 SET_END = "UPDATE dataset SET seq = ?, head = ? WHERE name = ?"
 _LEASE = "WHERE dataset = ? AND lease = ? AND key = ?"
 INSERT_ANALYSIS = "INSERT INTO analysis VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_LEASE = "INSERT INTO open_lease (dataset, lease, key) VALUES (?, ?, ?)"
+INSERT_LEASE = "INSERT INTO {leases} (dataset, lease, key) VALUES (?, ?, ?)"
 INSERT_EVENT = "INSERT INTO event (chain, seq, previous, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
 class Writing(Loading):
     """What both kinds of stores do to write."""
+
+    keys, balances, leases = "analysis", "balance", "open_lease"  # the tables in which they are changed
 
     def write(self, cursor: Any, held: Loaded, events: Sequence[Event]) -> None:
         """Write what has changed since it was loaded, and the events."""
@@ -90,12 +90,14 @@ class Writing(Loading):
             if balance is None:
                 if place in held.balances:
                     held.balances.discard(place)
-                    yield "DELETE FROM balance WHERE dataset = ? AND owner = ? AND component = ?", place
+                    yield f"DELETE FROM {self.balances} {_AT}", place
             elif place in held.balances:
-                yield SET_BALANCE, (*balance.row(component), *place)
+                yield SET_BALANCE.format(balances=self.balances), (*balance.row(component), *place)
             else:
                 held.balances.add(place)
-                yield "INSERT INTO balance VALUES (?, ?, ?, ?, ?, ?, ?, ?)", balance_row(place, balance)
+                columns = "dataset, owner, component, cap, committed, reserved, total_units, cap_units"
+                query = f"INSERT INTO {self.balances} ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                yield query, balance_row(place, balance)
 
     def _analysis_changes(self, held: Loaded, found: Analysis, known: tuple[Any, ...] | None) -> Iterator[Change]:
         row = analysis_row(found)
@@ -106,13 +108,13 @@ class Writing(Loading):
         if known is None:
             yield INSERT_ANALYSIS, row
             for name in sorted(found.charges) if is_open else ():
-                yield INSERT_LEASE, (name, found.lease, found.key)
+                yield INSERT_LEASE.format(leases=self.leases), (name, found.lease, found.key)
         elif row != known:
-            query = "UPDATE analysis SET state = ?, lease = ?, run = ? WHERE key = ?"
+            query = f"UPDATE {self.keys} SET state = ?, lease = ?, run = ? WHERE key = ?"
             yield query, (found.state, found.lease, found.run, found.key)
             for name in sorted(found.charges):
                 place = name, known[4], found.key
                 if is_open:
-                    yield f"UPDATE open_lease SET lease = ? {_LEASE}", (found.lease, *place)
+                    yield f"UPDATE {self.leases} SET lease = ? {_LEASE}", (found.lease, *place)
                 else:
-                    yield f"DELETE FROM open_lease {_LEASE}", place
+                    yield f"DELETE FROM {self.leases} {_LEASE}", place

@@ -1,0 +1,1 @@
+-- Version 8: as version 7; only tables of SQLite have changed.
