@@ -194,7 +194,8 @@ def test_whichever_direction_is_worse(swapped: bool) -> None:
 
 
 @pytest.mark.parametrize(("p", "q", "count"), [
-    (*UNEVEN, 20), ([0.52, 0.31, 0.17], [0.43, 0.33, 0.24], 300), ([0.7, 0.2, 0.1], [0.6, 0.25, 0.15], 100), ([0.5, 0.3001, 0.1999], [0.4, 0.35, 0.25], 7),
+    (*UNEVEN, 20), ([0.52, 0.31, 0.17], [0.43, 0.33, 0.24], 300), ([0.7, 0.2, 0.1], [0.6, 0.25, 0.15], 100),
+    ([0.5, 0.3001, 0.1999], [0.4, 0.35, 0.25], 7),
 ])  # fmt: skip
 def test_the_order_in_which_neighbours_are_named_changes_nothing(p: list[float], q: list[float], count: int) -> None:
     """One of both orders has its worse direction second, little worse than the first: it must not be left out."""
