@@ -73,7 +73,7 @@ class Ranges:
             return ()
         noise = tuple(use for use in self.uses if use not in in_blocks)
         together = groups(in_blocks) if in_blocks and in_blocks[0][0] <= _WIDEST else [(use,) for use in in_blocks]
-        blocks = [_of_a_group(group, 1 / len(together)) for group in together]
+        blocks = [_of_a_group(group, 1 / math.sqrt(len(together))) for group in together]
         found = [ComposedLoss.of([*blocks, *_as_noise(noise), self.rest])]
         if any(count > 1 for _, count in in_blocks):
             found.append(ComposedLoss.of([*_as_noise(self.uses), self.rest]))

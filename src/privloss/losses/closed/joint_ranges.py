@@ -40,7 +40,7 @@ from privloss.numerics.floats import UNIT, Real, lowered, raised
 Uses = tuple[tuple[float, int], ...]  # (range, count), the largest range first
 
 _FINEST = 256.0  # points in the largest range
-_PROGRAMME, _CHAIN = 4e8, 1e8  # points times pieces of all orders, and of one
+_PROGRAMME, _CHAIN = 2e8, 1e8  # points times pieces of all orders, and of one
 _MOST_STATES = 1100
 _ABOVE, _BELOW = 9.0, 5.0  # standard deviations of the whole loss beyond its mean, and below 0
 _EACH = 64.0  # roundings of one use
