@@ -92,9 +92,13 @@ def _ranges(uses: Sequence[Use], above: Sequence[Use], uneven: Sequence[int]) ->
     if not counts or not several or any(step.curve is not None and not step.curve.empty for step, _ in uses):
         return None
     spans = sorted(counts.items(), reverse=True)
-    others = [i for i, (step, _) in enumerate(uses) if step.span != spans[0][0]]
-    members = _members([uses[i] for i in others], [k for k, i in enumerate(others) if i in uneven])
-    return Ranges(tuple(spans), _composed((step, n) for step, n in above if step.span is None), members)
+
+    def attained(others: list[int]) -> tuple[ComposedLoss, ...]:
+        return _members([uses[i] for i in others], [k for k, i in enumerate(others) if i in uneven])
+
+    members = attained([i for i, (step, _) in enumerate(uses) if step.span != spans[0][0]])
+    without = attained([i for i, (step, _) in enumerate(uses) if step.span is None])
+    return Ranges(tuple(spans), _composed((step, n) for step, n in above if step.span is None), members, without)
 
 
 def _uneven(uses: Sequence[Use]) -> list[int]:

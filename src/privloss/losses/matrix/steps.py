@@ -23,6 +23,7 @@ from privloss.losses.samplers.shuffle import largest_of
 from privloss.losses.samplers.truncated_poisson import truncated_poisson
 from privloss.losses.step import REVEALED_LOSS, Distances, Step
 from privloss.losses.table.allocation import allocation_table
+from privloss.losses.table.allocation_below import allocation_below
 from privloss.losses.table.loss import TableLoss
 from privloss.numerics.floats import Real, lowered, raised
 
@@ -188,8 +189,8 @@ def balls_in_bins(strategy: Strategy, count: int, noise: Noise) -> Step:
         return plain
     found = bins.gram(strategy, count).scaled(noise.moved * noise.moved)
     loss = _allocated(bins.above(found))
-    below = _allocated_below(bins.below(found)) if found.attained else None
-    return Step((theorem,), (noise.text,), loss, attained=(below,), without_sampler=plain)
+    below = _allocated_below(bins.below(found)) if found.attained else (None,)
+    return Step((theorem,), (noise.text,), loss, attained=below, without_sampler=plain)
 
 
 def _allocated(a: bins.Allocation) -> PrivacyLoss | None:
@@ -204,10 +205,13 @@ def _allocated(a: bins.Allocation) -> PrivacyLoss | None:
     return ComposedLoss.of([GaussianLoss(shared), alone]) if shared > 0 else alone
 
 
-def _allocated_below(a: bins.Allocation) -> PrivacyLoss | None:
-    """The same with the largest of the outputs in place of all of them: a post-processing."""
+def _allocated_below(a: bins.Allocation) -> tuple[PrivacyLoss | None, ...]:
+    """The same with a rough look at the outputs in place of all of them, or with the largest of them."""
     shared, own = lowered(a.shared, 8), lowered(a.own, 8)
     parts: list[PrivacyLoss] = [GaussianLoss(shared)] if shared > 0 else []
-    if own > 0:
-        parts.append(TableLoss.one(largest_of(a.bins, lowered(math.sqrt(own), 4), 0.0)))
-    return ComposedLoss.of(parts) if parts else None
+    if own == 0:
+        return (ComposedLoss.of(parts) if parts else None,)
+    distance = lowered(math.sqrt(own), 4)
+    seen = allocation_below(a.bins, distance) if a.bins > 1 else None
+    looks = [largest_of(a.bins, distance, 0.0)] if seen is None else [seen, largest_of(a.bins, distance, 0.0)]
+    return tuple(ComposedLoss.of([*parts, TableLoss.one(look)]) for look in looks)

@@ -35,18 +35,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from privloss.losses.table.polygon import from_convex, lower_hull
+from privloss.losses.table.polygon import Point, from_convex, lower_hull
 from privloss.losses.table.table import Table
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 from privloss.numerics.fourier import fast_size, powered
 
 _FURTHEST = 3.0  # beyond, no grid is fine enough
 _FINE = 192.0  # grid cells per standard deviation of one ratio
-_LARGEST_TRANSFORM = 2**19
+LARGEST_TRANSFORM = 2**19
 _EXPECTED_LARGE, _MOST_LARGE = 0.02, 6  # large ratios of an epoch, and at most so many at once
 _RATIO, _FEW, _FINER = 1.01, 4, 1.003  # of cells of large ratios; steps that are few enough for finer ones
-_FAR = 13.0  # standard deviations at which they end
-_WINDOW = 12.0  # standard deviations of the sum on either side
+FAR = 13.0  # standard deviations at which they end
+WINDOW = 12.0  # standard deviations of the sum on either side
 _TILTS = (-6.0, -2.5, 0.0, 2.5, 6.0)  # in units of 1/standard deviation of the sum
 _MOST_TILT = 14.0  # times the largest small ratio
 _PER_SPREAD, _BULK, _SPARSE = 100.0, 7.5, 8  # points of the profile
@@ -65,22 +65,43 @@ class _Ratios:
     beyond: tuple[float, float]  # P[r > end], E[r; r > end]
 
 
+@dataclass(frozen=True, eq=False)
+class Above:
+    """Points above the profile of one epoch, from (0, 1) on, at losses that are multiples of `unit`."""
+
+    points: list[Point]
+    unit: float
+
+    def table(self) -> Table:
+        found = from_convex(lower_hull(self.points))
+        # corners are losses; what their logarithms lose against the lattice is less than the slack of their masses
+        values = self.unit * np.rint(found.values / self.unit)
+        return replace(found, values=values, slack=64.0 + 4 * float(np.abs(values).max()))
+
+
 @lru_cache(maxsize=64)  # calibrations and tables ask for the same epoch again and again
 def allocation_table(steps: int, distance: float) -> Table | None:
     """A table that dominates one epoch; None where the grid would be too coarse to gain anything."""
+    found = above(steps, distance)
+    return None if found is None else found.table()
+
+
+@lru_cache(maxsize=16)
+def above(steps: int, distance: float) -> Above | None:
+    """The same as points."""
     if distance > _FURTHEST:
         return None
     spread = math.sqrt(math.expm1(distance * distance))
     deviation = spread * math.sqrt(steps)
     ratios = _ratios(steps, distance, spread / _FINE)
     profile = _Profile(ratios, steps, deviation, math.exp(distance * distance))
-    if profile.size > _LARGEST_TRANSFORM:
+    if profile.size > LARGEST_TRANSFORM:
         return None
     unit = _decimal(math.log1p(min(deviation / steps, 0.5)) / _PER_SPREAD)
     bulk = math.ceil(_BULK * _PER_SPREAD)
-    last = math.ceil(distance * (_FAR + distance) / unit)
+    last = math.ceil(distance * (FAR + distance) / unit)
     index = np.concatenate([np.arange(-bulk, bulk), np.arange(bulk, max(last, bulk) + _SPARSE, _SPARSE)])
-    return _hull(index, unit, profile, steps)
+    return Above(_points(index, unit, profile, steps), unit)
 
 
 def _decimal(value: float) -> float:
@@ -88,7 +109,7 @@ def _decimal(value: float) -> float:
     return float(f"{value:.1e}")
 
 
-def _hull(index: Real, unit: float, profile: _Profile, steps: int) -> Table:
+def _points(index: Real, unit: float, profile: _Profile, steps: int) -> list[Point]:
     alphas = np.exp(unit * index)
     puts, calls = profile.sums(steps * alphas)
     points = [(Fraction(0), Fraction(1))]
@@ -98,24 +119,20 @@ def _hull(index: Real, unit: float, profile: _Profile, steps: int) -> Table:
         points.append((at, min(max(height, Fraction(0)), points[-1][1])))
         if call < _SMALLEST_DELTA:
             break
-    hull = lower_hull(points)
-    found = from_convex(hull)
-    # corners are losses; what their logarithms lose against the lattice is less than the slack of their masses
-    values = unit * np.rint(found.values / unit)
-    return replace(found, values=values, slack=64.0 + 4 * float(np.abs(values).max()))
+    return points
 
 
 def _ratios(steps: int, distance: float, step: float) -> _Ratios:
     """The masses of one ratio, its mean kept in every cell."""
     at_b = -float(ndtri(_EXPECTED_LARGE / steps))
     cut = math.ceil(max(math.exp(distance * at_b - 0.5 * distance**2), 2.0) / step)
-    end = math.exp(distance * (_FAR + distance) - 0.5 * distance**2)
+    end = math.exp(distance * (FAR + distance) - 0.5 * distance**2)
     ratio = _FINER if steps <= _FEW else _RATIO
     cells = max(math.ceil(math.log(end / (cut * step)) / math.log(ratio)), 1)
     grid = np.concatenate([step * np.arange(cut), cut * step * ratio ** np.arange(cells + 1)])
     with np.errstate(divide="ignore"):
         y = np.log(grid) / distance + 0.5 * distance
-    (q, doubt_q, beyond_q), (p, doubt_p, beyond_p) = (_cells(y - shift) for shift in (0.0, distance))
+    (q, doubt_q, beyond_q), (p, doubt_p, beyond_p) = (cell_masses(y - shift) for shift in (0.0, distance))
     left, width = grid[:-1], np.diff(grid)
     up = np.clip((p - left * q) / width, 0.0, q)
     doubt = doubt_q + (doubt_p + left * doubt_q + 4 * UNIT * (p + left * q)) / width
@@ -128,7 +145,7 @@ def _ratios(steps: int, distance: float, step: float) -> _Ratios:
     return _Ratios(step, masses[: cut + 1], grid[cut + 1 :], masses[cut + 1 :], (beyond_q, beyond_p))
 
 
-def _cells(y: Real) -> tuple[Real, Real, float]:
+def cell_masses(y: Real) -> tuple[Real, Real, float]:
     """Masses of N(0, 1) between the y, bounds on their errors, and the mass above the last one, rounded up."""
     left, right = ndtr(y), ndtr(-y)
     lower = y[1:] < 0
@@ -146,9 +163,9 @@ class _Profile:
     def __init__(self, ratios: _Ratios, steps: int, deviation: float, square: float) -> None:
         self._ratios, self._steps, self._deviation = ratios, steps, deviation
         top = ratios.step * (len(ratios.small) - 1)
-        half = _WINDOW * math.sqrt(steps * square)
+        half = WINDOW * math.sqrt(steps * square)
         self._first = max(math.floor((steps - half) / ratios.step), 0)
-        longest = steps + _WINDOW * deviation + 12 * top - self._first * ratios.step
+        longest = steps + WINDOW * deviation + 12 * top - self._first * ratios.step
         self.size = fast_size(max(longest / ratios.step, len(ratios.small) + 2))
         self._sums = ratios.step * (self._first + np.arange(self.size))
         self._top = top

@@ -55,7 +55,7 @@ class OneUse:
             lower, upper = self._at(alpha)
             low.append((Fraction(alpha), lower))
             high.append((Fraction(alpha), min(upper, high[-1][1])))
-        below = _below(low, high, Fraction(self.lost[0]))
+        below = corners_below(low, high, Fraction(self.lost[0]))
         return from_convex(lower_hull(below)), from_convex(lower_hull(high))
 
     def _at(self, alpha: float) -> tuple[Fraction, Fraction]:
@@ -75,7 +75,7 @@ class OneUse:
         return max(lower, 1 - exact), upper
 
 
-def _below(low: list[Point], high: list[Point], floor: Fraction) -> list[Point]:
+def corners_below(low: list[Point], high: list[Point], floor: Fraction) -> list[Point]:
     """Corners of a function below the profile, and above 1 - a: points next to 0 where roundings hide that are left
     out, as before them the line 1 - a is below the profile too."""
     while True:
