@@ -32,6 +32,18 @@ def test_the_last_resort_of_a_sampled_density(limit: float) -> None:
         assert any("the limit of work" in note for note in short.notes)
 
 
+@pytest.mark.parametrize("limit", [1.0, 1e6, 1e7])
+@pytest.mark.parametrize("uses", [1, 3])
+def test_a_profile_with_thresholds_to_be_searched(uses: int, limit: float) -> None:
+    """One use of noise on a batch has a profile that costs work: where none is left, it says nothing."""
+    plan = pl.Plan([(pl.Gaussian(2.0).fixed_size(n=20, m=3), uses)], adjacency="replace-one")
+    for short, full in (
+        (plan.delta(0.5, work=limit), plan.delta(0.5)),
+        (plan.epsilon(1e-3, work=limit), plan.epsilon(1e-3)),
+    ):
+        assert short.lower <= full.lower <= full.upper <= short.upper
+
+
 def test_a_trade_off_curve_has_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """All its questions together; where it is reached, the curve says so, and is sound."""
     plan = pl.Gaussian(1.0).poisson(0.01) * 1000

@@ -35,7 +35,6 @@ from privloss.losses.table.hits import Hits
 from privloss.losses.table.table import Density, Error, Profile, Table
 from privloss.numerics.floats import UNIT, Real, lowered, padded_up, raised
 from privloss.numerics.stable import exp_or_inf
-from privloss.numerics.work import charge
 
 _ROOT = math.log(math.sqrt(2 * math.pi))
 _REACH, _TILTS, _FURTHEST = 13.0, 20.0, 60.0  # Phi(-13) is below 1e-38
@@ -214,7 +213,6 @@ class NormalPair:
             return high
         if excess(low) >= 0:
             return low
-        charge(_A_ROOT)
         return float(brentq(excess, low, high, xtol=1e-14, rtol=1e-14))
 
 
@@ -320,6 +318,7 @@ class _Mixed:
             (self._fade(False), self._fade(True)),
             (self._profile(False), self._profile(True)),
             (math.inf, math.inf),
+            price=_A_ROOT * len(self.parts),
         )
 
     def absolute(self) -> float:

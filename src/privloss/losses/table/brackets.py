@@ -46,10 +46,11 @@ class OneUse:
     lost: tuple[float, float]
     lost_back: tuple[float, float]
     ends: tuple[float, float]
+    price: float = 0.0  # evaluations that reading a profile once takes the time of
 
     def tables(self, losses: Real) -> tuple[Table, Table]:
         """Below and above, with corners at about these losses."""
-        charge(_A_CORNER * len(losses))
+        charge((_A_CORNER + 2 * self.price) * len(losses))
         low, high = [_ORIGIN], [_ORIGIN]
         for alpha in np.unique(np.exp(np.clip(losses, -_LARGEST, _LARGEST))).tolist():
             lower, upper = self._at(alpha)
@@ -110,5 +111,5 @@ def bracketed(row: Table, log_delta: float) -> tuple[Table, Table]:
     losses = refined(row.values[seen])
     top, least = (raised(end, 64, 1 + abs(end)) for end in density.top)
     beyond = -raised(least, 8, 1 + abs(least)), raised(top, 8, 1 + abs(top))
-    one = OneUse(*density.profile, lost, lost_back, (top, least))
+    one = OneUse(*density.profile, lost, lost_back, (top, least), density.price)
     return one.tables(np.concatenate([losses, beyond]))

@@ -69,12 +69,20 @@ class Density:
     top: tuple[float, float]  # the largest loss in each direction: the end of the interval, not the last node
     closed: tuple[Closed, Closed] | None = None  # the density's part of M and its error, where a closed form is known
     few: tuple[Few, Few] | None = None  # a few uses by other means
+    price: float = 0.0  # evaluations that reading a profile once takes the time of
 
     def reversed(self) -> Density:
         closed = None if self.closed is None else self.closed[::-1]
         few = None if self.few is None else self.few[::-1]
         return Density(
-            self.nodes, self.error[::-1], self.variation[::-1], self.profile[::-1], self.top[::-1], closed, few
+            self.nodes,
+            self.error[::-1],
+            self.variation[::-1],
+            self.profile[::-1],
+            self.top[::-1],
+            closed,
+            few,
+            self.price,
         )
 
     def folded(self) -> Density:
@@ -89,7 +97,8 @@ class Density:
         error, top = both(self.error), self.top[0]
         closed = None if self.closed is None else (_sum_of(self.closed),) * 2
         profile = _mirrored(self.profile[0])
-        return Density(2 * self.nodes, (error, error), (fade, fade), (profile, profile), (top, top), closed)
+        both_ways = (profile, profile)
+        return Density(2 * self.nodes, (error, error), (fade, fade), both_ways, (top, top), closed, price=self.price)
 
     def beyond(self, c: float, t: Real) -> tuple[Complex, Real]:
         """The density's part of M at heights where the nodes cannot follow: its closed form, or 0 up to V/t."""
