@@ -445,7 +445,7 @@ def test_one_of_many_steps_by_sampling(eps: float) -> None:
 
 @pytest.mark.parametrize(("scheme", "adjacency"), [("allocation", "add-remove"), ("shuffle", "replace-one")])
 def test_some_dataset_reaches_the_lower_end_of_an_epoch(scheme: str, adjacency: str) -> None:
-    noise, edges = 1.0, edges_for(2, 1.0, 1201)
+    noise, edges = 1.0, edges_for(2, 1.0, 2401)
     g = pl.Gaussian(noise)
     mechanism: Any = g.allocated(steps=2) if scheme == "allocation" else g.shuffled(steps=2)
     law = sim.allocation(2, 2) if scheme == "allocation" else sim.shuffle(2, 2)

@@ -81,7 +81,7 @@ def test_far_ends_of_a_search_are_not_sharpened(monkeypatch: pytest.MonkeyPatch)
     def refused(*_: object) -> None:
         raise AssertionError("tables on both sides of a point that only has to lie on one side")
 
-    monkeypatch.setattr(brackets, "_below", refused)
+    monkeypatch.setattr(brackets, "corners_below", refused)
     found = pl.calibrate(lambda s: pl.Gaussian(s).poisson(2e-4) * 67, epsilon=2.47e-3, delta=1.9e-10)
     assert found.achieved.upper <= 2.47e-3
 

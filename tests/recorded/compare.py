@@ -197,12 +197,13 @@ def _no_upper_end(record: Record, question: str, old: Any, new: Any) -> bool:
 
 
 def _last_digits(record: Record, question: str, old: Any, new: Any) -> bool:
-    """Parameters of a line are searched in floating point, so the ends of a wide interval move by a part of its width;
-    prices are upper ends."""
+    """Parameters of a line are searched in floating point, so the ends of a wide interval move out by a part of its
+    width; how far they move in is not limited, as long as both intervals meet. Prices are upper ends."""
     before, after = _ends(old), _ends(new)
     if before is not None and after is not None and all(map(math.isfinite, (*before, *after))):
         width = before[1] - before[0]
-        return all(abs(a - b) <= _JIGGLE * width for a, b in zip(before, after, strict=True))
+        out = max(before[0] - after[0], after[1] - before[1])
+        return out <= _JIGGLE * width and max(before[0], after[0]) <= min(before[1], after[1])
     return _prices_agree(old, new, slack=Fraction(1, 10**9))
 
 

@@ -194,7 +194,7 @@ def test_verifying_and_what_was_found(sqlite: Service, steward: Person, auditor:
     assert "Verified 3 minutes ago: 4 events" in said or "nothing wrong" in said
     store = sqlite.ledger.store
     with store.transaction() as cursor:
-        store.execute(cursor, "UPDATE balance SET committed = '1/2' WHERE dataset = 'census'")
+        store.execute(cursor, "UPDATE standing SET committed = '1/2' WHERE dataset = 'census' AND component <> ''")
     auditor.post("/ui/verify", {})
     sqlite.services.verifying.wait()
     said = plain(auditor.get("/ui/ledger").text)

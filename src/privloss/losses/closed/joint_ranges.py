@@ -105,7 +105,7 @@ class _Choice:
 
     @classmethod
     def of(cls, eps: float, grid: JointGrid) -> _Choice:
-        m = math.floor(eps / grid.h * (1 + 4 * UNIT))
+        m = math.floor(raised(eps / grid.h, 4))
         over = min(max(eps - m * grid.h, 0.0), grid.h)
         return cls(eps, grid.h, m, over, m + 3)
 
