@@ -9,39 +9,34 @@ from privloss.answers import tradeoff
 from privloss.numerics import work
 
 
+def short_answers(plan: pl.Plan, eps: float, delta: float, limit: float) -> list[pl.Bound]:
+    """With little work, around those with all of it."""
+    full = plan.delta(eps), plan.epsilon(delta)
+    short = plan.delta(eps, work=limit), plan.epsilon(delta, work=limit)
+    for wide, narrow in zip(short, full, strict=True):
+        assert wide.lower <= narrow.lower <= narrow.upper <= wide.upper
+    return list(short)
+
+
 @pytest.mark.parametrize("limit", [1.0, 1e4, 1e6])
 def test_outcomes_on_a_grid(limit: float) -> None:
-    plan = pl.DiscreteGaussian(2.0).poisson(0.01) * 5
-    for short, full in (
-        (plan.delta(0.1, work=limit), plan.delta(0.1)),
-        (plan.epsilon(1e-4, work=limit), plan.epsilon(1e-4)),
-    ):
-        assert short.lower <= full.lower <= full.upper <= short.upper
+    for short in short_answers(pl.DiscreteGaussian(2.0).poisson(0.01) * 5, 0.1, 1e-4, limit):
         assert any("the limit of work" in note for note in short.notes)
 
 
 @pytest.mark.parametrize("limit", [1.0, 1e6, 1e7])
 def test_the_last_resort_of_a_sampled_density(limit: float) -> None:
     """Single points of a density's transform are always to be had: the bounds that are left read nothing else."""
-    plan = pl.Laplace(0.345).poisson(0.005) * 765
-    for short, full in (
-        (plan.delta(1.0, work=limit), plan.delta(1.0)),
-        (plan.epsilon(1e-6, work=limit), plan.epsilon(1e-6)),
-    ):
-        assert short.lower <= full.lower <= full.upper <= short.upper
+    for short in short_answers(pl.Laplace(0.345).poisson(0.005) * 765, 1.0, 1e-6, limit):
         assert any("the limit of work" in note for note in short.notes)
 
 
 @pytest.mark.parametrize("limit", [1.0, 1e6, 1e7])
 @pytest.mark.parametrize("uses", [1, 3])
 def test_a_profile_with_thresholds_to_be_searched(uses: int, limit: float) -> None:
-    """One use of noise on a batch has a profile that costs work: where none is left, it says nothing."""
+    """One use of noise on a batch has a profile whose thresholds are searched: it is answered without work, too."""
     plan = pl.Plan([(pl.Gaussian(2.0).fixed_size(n=20, m=3), uses)], adjacency="replace-one")
-    for short, full in (
-        (plan.delta(0.5, work=limit), plan.delta(0.5)),
-        (plan.epsilon(1e-3, work=limit), plan.epsilon(1e-3)),
-    ):
-        assert short.lower <= full.lower <= full.upper <= short.upper
+    short_answers(plan, 0.5, 1e-3, limit)
 
 
 def test_a_trade_off_curve_has_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
